@@ -9,8 +9,8 @@ mod fleet;
 mod fleet_words;
 mod history;
 
-pub(crate) use check::ink;
-pub use check::{check, named_figures, too_little};
+pub(crate) use check::{check_of_page, ink};
+pub use check::{check, check_in_tables, named_figures, too_little};
 pub use checks::{checks, run_names};
 pub use compare::{
     Damage, against, by_damage, change, compare, compared_name, cure, family_name, named_run, plain, signed,
