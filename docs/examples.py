@@ -30,7 +30,7 @@ EXAMPLES = [
     (
         "Many servers",
         "tiermark fleet rack7",
-        "40 servers: five have a fault, and one has a setting that costs nothing. `tests/fleet/make_fleet.py` generated\n"
+        "40 hosts: five have a fault, and one has a setting that costs nothing. `tests/fleet/make_fleet.py` generated\n"
         "their documents: copies of one survey of a simulated machine, with random changes to the numbers.",
     ),
 ]

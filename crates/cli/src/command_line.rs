@@ -12,6 +12,8 @@ use crate::args::{
 };
 use crate::experiments::Measure;
 pub(crate) use groups::{command, command_here, described, overview};
+use tiermark_model::Exit;
+use tiermark_page::wrap;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().effects(Effects::BOLD))
@@ -19,22 +21,27 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default())
     .placeholder(AnsiColor::Cyan.on_default());
 
-const AFTER: &str = "\
+const SIZES: &str = "\
 Sizes: 64, 32K, 2M, 1G (K is 1024, kB is 1000). Cpus: 0-3,8, node:1, socket:0,
 core:5, llc:2, all, !2.
-Exit codes: 0 done, 1 failure, 2 bad usage, 3 problem found (doctor), a number
-is worse (compare --fail-over) or an expectation failed (check), 4 refused:
-nothing was measured, changed or read, 5 partial or not judged, 6 a number is
-not trusted (--strict), 129, 130, 143 stopped by a signal.
 Every command that measures takes --simulate TREE: a model of another machine
 answers, and nothing is measured. TREE is synth:sockets=2,cores=16,smt=2,mem=64G
 or what `tiermark machine --capture` wrote on that machine.
-Reports are for people and may change; programs read --json.";
+Reports are for people and may change; programs read --json.
+Exit codes:";
+
+/// What `--help` ends with.
+fn after() -> String {
+    const COLUMNS: usize = 78;
+    let rows = Exit::table().into_iter().map(|(codes, meaning)| wrap(&format!("{codes}  {meaning}"), COLUMNS));
+    let rows = rows.map(|lines| format!("\n  {}", lines.join("\n     ")));
+    SIZES.to_owned() + &rows.collect::<String>()
+}
 
 /// Measures every tier of a Linux server's memory, with a verdict on every number.
 #[derive(Debug, Parser)]
 #[command(name = "tiermark", disable_version_flag = true, disable_help_subcommand = true, styles = STYLES)]
-#[command(subcommand_negates_reqs = true, after_long_help = AFTER, max_term_width = 100)]
+#[command(subcommand_negates_reqs = true, after_long_help = after(), max_term_width = 100)]
 pub(crate) struct Cli {
     /// Print the version, git revision, target, compiler and C library
     #[arg(short = 'V', long)]

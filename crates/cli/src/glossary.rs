@@ -50,7 +50,7 @@ mod tests {
         {
             assert!(!terms(word).is_empty(), "{word}");
         }
-        assert_eq!(terms("withheld")[0].0, "invalid, withheld");
+        assert_eq!(terms("withheld")[0].0, "withheld, invalid");
         assert_eq!(terms("Bounds"), terms("bound"));
         assert!(terms("tier").len() > 1);
         assert!(terms("frob").is_empty() && terms("").is_empty());

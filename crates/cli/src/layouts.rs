@@ -172,7 +172,12 @@ impl LaidOut for Comparison {
 }
 
 impl LaidOut for Check {
-    const LAYOUTS: &'static [Layout<Self>] = &[Layout::new(FOR_PEOPLE, text), Layout::new(MARKDOWN, in_markdown)];
+    const LAYOUTS: &'static [Layout<Self>] = &[
+        Layout::new(FOR_PEOPLE, text),
+        Layout::new(MARKDOWN, |check, detail, style| {
+            markdown(&tiermark_report::judgements::check_in_tables(check, detail), style)
+        }),
+    ];
 
     fn page(&self, detail: Detail) -> Page {
         tiermark_report::judgements::check(self, detail)

@@ -43,6 +43,7 @@ pub(crate) fn facts(run: &Run) -> Vec<FactValue> {
         (Fact::Caches, caches(machine)),
         (Fact::Memory, bytes(rounded(system.memory_bytes))),
         (Fact::Dimms, modules(machine.dimms.iter().chain(&machine.cxl_modules))),
+        (Fact::Channels, machine.filled_channels().map(|(filled, most)| format!("{filled} of {most}"))),
         (Fact::Nodes, Some(machine.allowed_nodes.to_string())),
         (Fact::Firmware, system.bios.clone()),
         (Fact::Hypervisor, system.hypervisor.clone()),

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tiermark_model::messages::check as says;
 use tiermark_model::{
-    CLOCKED, DRAM, Experiment, FigureName, Finding, Grade, IdSet, Labels, Machine, NodeId, Note, Observation, Reason,
-    ReasonCode, Run, Span,
+    CLOCKED, Experiment, FigureName, Finding, Grade, IdSet, Labels, Machine, NodeId, Note, Observation, Reason,
+    ReasonCode, Run, Span, TierName,
 };
 
 use crate::location::Place;
@@ -75,7 +75,7 @@ fn candidate(
     let cpus = cpus.or_else(|| experiment.request.scope.cpus.clone()).unwrap_or_default();
     let from = cores.nodes(&cpus);
     let figure = FigureName::of(finding, &experiment.request.scope, machine)?;
-    let is_memory = figure.tier().is_none_or(|tier| tier.tier == DRAM);
+    let is_memory = figure.tier().is_none_or(TierName::is_memory);
     let nodes = is_memory.then(|| nodes(finding, step, &from));
     let some = |nodes: IdSet| (!nodes.is_empty()).then_some(nodes);
     let is_of_all = figure.tier().is_some_and(|tier| tier.span == Some(Span::All));

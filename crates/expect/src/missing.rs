@@ -1,7 +1,9 @@
 //! Why a run does not have a figure: it cannot be measured here, it was refused, or no command measured it.
 
 use tiermark_model::messages::check as says;
-use tiermark_model::{DRAM, Distance, FigureName, IdSet, LATENCY, Machine, Note, Refusal, Run, Span, Tier, TierName};
+use tiermark_model::{
+    Distance, FigureName, IdSet, LATENCY, Machine, Note, Refusal, Run, Span, Tier, TierName, tier_word,
+};
 
 use crate::names::Name;
 use crate::system_name::SystemName;
@@ -26,7 +28,7 @@ fn out_of_reach(figure: FigureName, machine: &Machine) -> Option<Note> {
     if !is_there {
         return Some(says::no_such_memory(&text, machine.nodes.len()));
     }
-    let is_memory = figure.tier().is_some_and(|tier| tier.tier == DRAM);
+    let is_memory = figure.tier().is_some_and(TierName::is_memory);
     if let Some((memory, homes)) = only_remote(machine).filter(|_| distance == Distance::Local && is_memory) {
         return Some(says::no_own_memory(&text, &memory, &homes));
     }
@@ -76,7 +78,7 @@ fn is_tier(name: TierName, label: &str) -> bool {
     match name.distance {
         Distance::Remote => matches!(label.parse(), Ok(Tier::OtherNode(_))),
         Distance::Far => label.parse().is_ok_and(Tier::is_without_cpus),
-        _ => label.eq_ignore_ascii_case(name.tier),
+        _ => label.parse().is_ok_and(|tier| tier_word(tier) == Some(name.tier)),
     }
 }
 

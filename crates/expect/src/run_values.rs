@@ -66,7 +66,7 @@ impl<'a> RunValues<'a> {
             _ => None,
         });
         let is_judged_by = |figure: &FigureName| match figure {
-            FigureName::Tier(name) => [L3, DRAM].contains(&name.tier) && [LATENCY, READ].contains(&name.op),
+            FigureName::Tier(name) => (name.tier == L3 || name.is_memory()) && [LATENCY, READ].contains(&name.op),
             _ => false,
         };
         of_all.chain(of_run).filter(is_judged_by).collect()

@@ -363,6 +363,8 @@ facts! {
     Sockets = "sockets",
     /// Slots with a memory module, of all slots.
     Slots = "DIMM slots filled",
+    /// Memory channels with a module, of all channels.
+    Channels = "memory channels filled",
     /// Speed of the memory modules.
     ModuleSpeed = "DIMM speed",
     /// Memory errors that were corrected since the system started; as a number, in a day.

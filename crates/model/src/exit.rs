@@ -13,8 +13,8 @@ pub enum Exit {
     Regression,
     /// No part of the request can be measured here, or what was named cannot be read.
     Refused,
-    /// Some requested numbers are missing or withheld, or too little could be judged; the rest is in the report. A point that was added while the run
-    /// went on, to make a curve denser, is not missed.
+    /// Some requested numbers are missing or withheld, or too little could be judged; the rest is in the report. A point
+    /// that was added while the run went on, to make a curve denser, is not missed.
     Partial,
     /// A number is a bound or doubtful, or its interval is wider than wanted (`--strict` only).
     Noisy,
@@ -67,21 +67,36 @@ impl Exit {
     /// Meaning of the code, in a few words.
     pub fn meaning(self) -> &'static str {
         match self {
-            Self::Done => "done, all measured (warnings allowed)",
-            Self::Failure => "failure inside the tool or the run",
+            Self::Done => "done",
+            Self::Failure => "a failure",
             Self::Usage => "bad usage",
-            Self::Regression => "a regression or an outlier beyond the threshold, or a problem found by a check-up",
-            Self::Refused => "no part of the request can be measured here",
-            Self::Partial => {
-                "partial: requested numbers are missing (points that only make a curve denser do not count), the rest is in the \
-                 report"
+            Self::Regression => {
+                "`doctor`: a problem; `compare --fail-over`: a number is worse; `check`: a failure; `fleet`: an odd host, \
+                 or with `--before` a worse median host"
             }
-            Self::Noisy => "a number is not trusted, or its interval is wider than wanted (with --strict)",
-            Self::Fleet => "some hosts failed or were unreachable",
-            Self::HungUp => "the terminal was closed (SIGHUP), after writing what was measured",
-            Self::Interrupted => "interrupted (SIGINT), after writing what was measured",
-            Self::Terminated => "terminated (SIGTERM), after writing what was measured",
+            Self::Refused => "refused: nothing was measured, changed or read",
+            Self::Partial => {
+                "partial: numbers missing or withheld, a host or a run not judged, a setting not changed \
+                 (`--allow-partial`: 0)"
+            }
+            Self::Noisy => "with `--strict`: a number is neither trusted nor shared",
+            Self::Fleet => "`fleet`: a host failed",
+            Self::HungUp | Self::Interrupted | Self::Terminated => {
+                "stopped by a signal; the report of what was measured is printed"
+            }
             Self::Command(_) => "the exit code of the command that was watched",
         }
+    }
+
+    /// Every code of tiermark's own with its meaning; those with one meaning are in one row: `129, 130, 143`.
+    pub fn table() -> Vec<(String, &'static str)> {
+        let mut rows: Vec<(String, &'static str)> = Vec::new();
+        for exit in Self::ALL {
+            match rows.last_mut().filter(|(_, meaning)| *meaning == exit.meaning()) {
+                Some((codes, _)) => *codes += &format!(", {}", exit.code()),
+                None => rows.push((exit.code().to_string(), exit.meaning())),
+            }
+        }
+        rows
     }
 }

@@ -77,8 +77,10 @@ pub const OPERATIONS: [&str; 9] = ["read", "write", "write.nt", "copy", "copy.nt
 pub const LATENCY: &str = "latency";
 /// The tier of memory.
 pub const DRAM: &str = "dram";
+/// Memory accessed at random, with page walks: only its latency has a name.
+const RANDOM: &str = "dram.random";
 /// Every tier.
-pub const TIERS: [&str; 5] = ["l1", "l2", "l3", "l4", DRAM];
+pub const TIERS: [&str; 6] = ["l1", "l2", "l3", "l4", DRAM, RANDOM];
 /// Tiers that the core clocks: their figures have a name per cycle.
 pub const CLOCKED: [&str; 2] = ["l1", "l2"];
 
@@ -172,7 +174,7 @@ impl FigureName {
     #[must_use]
     pub fn memory(self) -> Option<MemoryFigure> {
         match self {
-            Self::Tier(name) | Self::PerCycle(name) if name.tier != DRAM => None,
+            Self::Tier(name) | Self::PerCycle(name) if !name.is_memory() => None,
             Self::Tier(name) | Self::PerCycle(name) if name.op != LATENCY => Some(MemoryFigure::Bandwidth),
             _ => Some(MemoryFigure::Latency),
         }
@@ -191,8 +193,8 @@ impl TierName {
     /// Every name of a tier.
     fn all(tier: &'static str, distance: Distance) -> impl Iterator<Item = Self> {
         let tier_name = move |op, span| Self { op, tier, distance, span };
-        let rates =
-            OPERATIONS.into_iter().flat_map(move |op| [Span::One, Span::All].map(|span| tier_name(op, Some(span))));
+        let rates = OPERATIONS.into_iter().filter(move |_| tier != RANDOM);
+        let rates = rates.flat_map(move |op| [Span::One, Span::All].map(|span| tier_name(op, Some(span))));
         [tier_name(LATENCY, None)].into_iter().chain(rates)
     }
 
@@ -204,12 +206,11 @@ impl TierName {
             _ => (word, None),
         };
         let (base, distance) = with_distance(base);
-        let Some((op, tier)) = base.rsplit_once('.') else { return Ok(None) };
-        let (Some(op), Some(tier)) = (operation(op), TIERS.into_iter().find(|known| *known == tier)) else {
-            return Ok(None);
-        };
+        let of_tier = |tier| Some((operation(base.strip_suffix(tier)?.strip_suffix('.')?)?, tier));
+        let Some((op, tier)) = TIERS.into_iter().find_map(of_tier) else { return Ok(None) };
         let is_latency = op == LATENCY;
-        if (distance != Distance::Local && tier != DRAM) || (is_latency && span.is_some()) {
+        let has_no_such = if is_latency { span.is_some() } else { tier == RANDOM };
+        if has_no_such || (distance != Distance::Local && tier != DRAM) {
             return Ok(None);
         }
         if !is_latency && span.is_none() {
@@ -230,13 +231,18 @@ impl TierName {
         if finding.metric == Quantity::Latency {
             return Some(Self { op: LATENCY, tier, distance, span: None });
         }
-        let op = labels.op().and_then(operation).filter(|op| *op != LATENCY)?;
+        let op = labels.op().and_then(operation).filter(|op| *op != LATENCY && tier != RANDOM)?;
         let span = match labels.span()? {
             Span::One => Span::One,
             Span::All | Span::Cores => Span::All,
             _ => return None,
         };
         Some(Self { op, tier, distance, span: Some(span) })
+    }
+
+    /// Whether it is of memory, and of no cache.
+    pub fn is_memory(self) -> bool {
+        [DRAM, RANDOM].contains(&self.tier)
     }
 
     /// What follows its name where it is per cycle.
@@ -335,9 +341,19 @@ fn tier(labels: &Labels, scope: &Scope, machine: &Machine) -> Option<(&'static s
     Some(match tier {
         Tier::OtherNode(_) => (DRAM, Distance::Remote),
         _ if tier.is_without_cpus() => (DRAM, Distance::Far),
-        // Memory at random and caches in front of memory have no name.
-        _ => (TIERS.into_iter().find(|name| name.eq_ignore_ascii_case(&tier.to_string()))?, Distance::Local),
+        _ => (tier_word(tier)?, Distance::Local),
     })
+}
+
+/// The word of a tier in names; `None` of memory of other nodes, whose names have its distance, and of what has no name:
+/// caches in front of memory, page walks, cold lines.
+pub fn tier_word(tier: Tier) -> Option<&'static str> {
+    match tier {
+        Tier::Cache(level) => TIERS[..4].get(usize::from(level).checked_sub(1)?).copied(),
+        Tier::Dram => Some(DRAM),
+        Tier::DramRandom => Some(RANDOM),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -352,7 +368,8 @@ mod tests {
             assert!(name.unit().less_is_better().is_some(), "{name}");
         }
         assert_eq!(FigureName::parse("latency.dram.local", 1), FigureName::parse("latency.dram", 1));
-        for wrong in ["latency.l3.cycles", "latency.l1.bytes_per_cycle", "read.l1.one.cycles", "read.l3.remote.one"] {
+        let per_cycle = ["latency.l3.cycles", "latency.l1.bytes_per_cycle", "read.l1.one.cycles"];
+        for wrong in per_cycle.into_iter().chain(["read.l3.remote.one", "read.dram.random.one", "dram.random"]) {
             assert_eq!(FigureName::parse(wrong, 1), Ok(None), "{wrong}");
         }
         assert_eq!(FigureName::parse("read.l2.bytes_per_cycle", 4).unwrap_err().code, says::codes::span_missing);

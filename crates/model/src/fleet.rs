@@ -10,6 +10,7 @@ use crate::labels::Labels;
 use crate::quantity::Quantity;
 use crate::refusal::{Note, Refusal};
 use crate::units::Unit;
+use crate::words::shell_word;
 
 /// Schema of hosts judged by their peers ([`Fleet`]).
 pub const FLEET_SCHEMA: &str = "tiermark/fleet/1";
@@ -36,11 +37,14 @@ pub struct FailedHost {
 }
 
 impl FailedHost {
-    /// The first line of the message that says why; warnings of ssh and lines of a traceback may stand before it.
+    /// How lines begin that may stand before the reason: those of a traceback, and warnings of ssh. The Ansible role has
+    /// the same list.
+    pub const BEFORE_REASON: [&str; 5] = [" ", "\t", "Traceback ", "Warning: ", "** "];
+
+    /// The first line of the message that says why.
     pub fn reason(&self) -> &str {
         let lines = || self.message.lines().filter(|line| !line.trim().is_empty());
-        let is_before =
-            |line: &str| [" ", "\t", "Traceback ", "Warning: ", "** "].iter().any(|of| line.starts_with(of));
+        let is_before = |line: &str| Self::BEFORE_REASON.iter().any(|of| line.starts_with(of));
         lines().find(|line| !is_before(line)).or_else(|| lines().next_back()).unwrap_or_default().trim()
     }
 }
@@ -129,6 +133,18 @@ pub struct FleetLoss {
     /// Facts of which most hosts have another value than before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<ChangedFact>,
+    /// The documents, from before and from now, of the host whose change is nearest to the median.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub documents: Option<[String; 2]>,
+}
+
+impl FleetLoss {
+    /// The command that shows the loss on one host; `None` if its documents are not known.
+    #[must_use]
+    pub fn advice(&self) -> Option<String> {
+        let [before, now] = self.documents.as_ref()?.each_ref().map(|file| shell_word(file));
+        Some(format!("tiermark compare {before} {now}"))
+    }
 }
 
 /// A fact of which most hosts of a kind have another value than before.
@@ -238,6 +254,9 @@ pub struct OtherValue {
     /// (false discovery rate); `None` where that is not beyond chance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group_p_value: Option<f64>,
+    /// How surely the fact is a cause on the hosts with this value, the surest of them; `None` if it is a cause on none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Confidence>,
 }
 
 /// Share of the hosts with a value that must be odd for the value to be blamed.
@@ -380,6 +399,22 @@ pub struct HostFigure {
     pub is_bound: bool,
 }
 
+/// How often something happens in a day, and how often it may.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DailyRate {
+    /// Times a day; of throttling, on each core.
+    pub a_day: f64,
+    /// Times a day that are allowed.
+    pub limit: f64,
+}
+
+/// A number with two digits or more: `0.3`, `833`.
+#[must_use]
+pub fn short_number(value: f64) -> String {
+    if value < 10.0 { format!("{value:.1}") } else { format!("{value:.0}") }
+}
+
 /// Why a host differs from its peers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -392,6 +427,9 @@ pub struct HostCause {
     pub value: Option<String>,
     /// What its peers have.
     pub peers: Option<String>,
+    /// How often it happens; `None` of a fact that is no event, or if no number of it is allowed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<DailyRate>,
     /// What it means, in a sentence.
     pub finding: String,
     /// What may be behind it.
@@ -405,14 +443,17 @@ pub struct HostCause {
 }
 
 impl HostCause {
-    /// The fact with the value that its peers have, or what the figures point to. "perhaps" stands before a fact that
-    /// may be no cause.
+    /// The fact with its rate and the value that its peers have, or what the figures point to. "perhaps" stands before a
+    /// fact that may be no cause.
     #[must_use]
     pub fn in_words(&self) -> String {
         let Some((fact, value)) = self.fact.zip(self.value.as_deref()) else { return self.finding.clone() };
         let peers = self.peers.as_ref().map_or_else(String::new, |peers| format!(", peers {peers}"));
         let perhaps = if self.confidence == Confidence::Hint { "perhaps " } else { "" };
-        format!("{perhaps}{} {value}{peers}", fact.name())
+        let rate = self
+            .rate
+            .map_or_else(String::new, |rate| format!(" ({} a day, limit {})", short_number(rate.a_day), rate.limit));
+        format!("{perhaps}{} {value}{rate}{peers}", fact.name())
     }
 }
 
@@ -428,6 +469,7 @@ mod tests {
                 fact,
                 value: fact.map(|_| "15 of 16".to_owned()),
                 peers: peers.map(str::to_owned),
+                rate: (fact == Some(Fact::ThrottledBefore)).then_some(DailyRate { a_day: 833.3, limit: 24.0 }),
                 finding: "slow".to_owned(),
                 hint: None,
                 advice: String::new(),
@@ -440,6 +482,15 @@ mod tests {
         assert_eq!(sure, "DIMM slots filled 15 of 16, peers 16 of 16");
         assert_eq!(of(slots, None, Confidence::Hint), "perhaps DIMM slots filled 15 of 16");
         assert_eq!(of(None, None, Confidence::Hint), "slow");
+        let often = of(Some(Fact::ThrottledBefore), None, Confidence::Reported);
+        assert_eq!(often, "throttled for heat since boot 15 of 16 (833 a day, limit 24)");
+    }
+
+    #[test]
+    fn the_ansible_role_finds_the_same_reason() {
+        const ROLE: &str = include_str!("../../../fleet/ansible/roles/fetch/tasks/failed.yml");
+        let pattern = FailedHost::BEFORE_REASON.map(|begin| begin.replace('\t', "\\t").replace('*', "[*]")).join("|");
+        assert!(ROLE.contains(&format!("reject('match', '{pattern}')")), "{pattern}");
     }
 
     #[test]

@@ -102,11 +102,14 @@ pub use explanation::{
     Confidence, EXPLAIN_RULES_SCHEMA, EXPLANATION_SCHEMA, ExplainRule, ExplainRules, Explained, ExplainedKind,
     ExplainedNumber, ExplainedUnit, Explanation, UnjudgedRule,
 };
-pub use figure::{CLOCKED, DRAM, Distance, FigureName, LATENCY, LoadedPoint, OPERATIONS, TIERS, TierName, distance};
+pub use figure::{
+    CLOCKED, DRAM, Distance, FigureName, LATENCY, LoadedPoint, OPERATIONS, TIERS, TierName, distance, tier_word,
+};
 pub use file_memory::FileMemory;
 pub use fleet::{
-    ChangedFact, FAILED_HOST_SCHEMA, FLEET_SCHEMA, FailedHost, Fleet, FleetHost, FleetLoss, HostCause, HostFailure,
-    HostFamily, HostFigure, HostKind, HostState, KindFact, KindFigure, OtherValue, VisibleLoss, explains,
+    ChangedFact, DailyRate, FAILED_HOST_SCHEMA, FLEET_SCHEMA, FailedHost, Fleet, FleetHost, FleetLoss, HostCause,
+    HostFailure, HostFamily, HostFigure, HostKind, HostState, KindFact, KindFigure, OtherValue, VisibleLoss, explains,
+    short_number,
 };
 pub use health::{
     ErrorKind, HealthCount, MemoryErrors, PoisonedMemory, PoisonedNode, QuotaStops, RunHealth, Throttling,

@@ -30,6 +30,12 @@ impl Machine {
         self.real_peak()?.channels.filter(|_| !self.disputes_packages())
     }
 
+    /// The memory channels that hold a module, and those that can; `None` where slot names do not show both.
+    pub fn filled_channels(&self) -> Option<(u32, u32)> {
+        let known = self.memory_channels().filter(|channels| !channels.at_most)?;
+        Some((known.populated, known.most?))
+    }
+
     /// Whether SMBIOS lists not all modules: the kernel has more memory than those that it lists hold.
     pub fn has_unlisted_modules(&self) -> bool {
         let is_disputed = self.contradictions.iter().any(|found| found.fact == DisputedFact::Modules);

@@ -148,6 +148,7 @@ pub fn fleet() -> Fleet {
         odd,
         p_value: Some(p_value),
         group_p_value: None,
+        cause: (odd > 0).then_some(Confidence::Reported),
     };
     let fact =
         |fact, value: &str, others| KindFact { fact, value: value.to_owned(), amount: None, hosts: 3, odd: 0, others };
@@ -191,6 +192,7 @@ pub fn fleet() -> Fleet {
         fact: Some(Fact::Slots),
         value: Some("15 of 16 (empty B8)".to_owned()),
         peers: Some("16 of 16".to_owned()),
+        rate: None,
         finding: "another number of memory modules".to_owned(),
         hint: None,
         advice: "tiermark machine".to_owned(),

@@ -8,10 +8,15 @@ const REASONS: usize = 3;
 
 /// An expectation with its worst value, and why it was not judged.
 pub fn judged_expectation(result: &CheckResult) -> Text {
+    text![&result.that, ": ", found_places(result)]
+}
+
+/// What was found: the worst value with its limit, the places, and why some are not judged.
+pub(crate) fn found_places(result: &CheckResult) -> Text {
     let worst = result.worst.as_ref().map(|worst| against(worst, result));
     let text = result.texts.as_ref().map(|texts| format!("it is \"{}\"", texts.value).into());
     let parts = [worst, text, places(result).map(Text::from), reasons(result).map(Text::from)];
-    text![&result.that, ": ", Text::joined(parts.into_iter().flatten(), "; ")]
+    Text::joined(parts.into_iter().flatten(), "; ")
 }
 
 /// `, is 2.41 at node 1`, of a failed expectation whose text says the limit.

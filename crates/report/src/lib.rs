@@ -50,6 +50,7 @@ mod time_spent;
 mod traffic;
 
 pub use curve_profile::curve_profile;
+pub(crate) use expectation::found_places;
 pub use expectation::{checked_number, judged_expectation};
 pub use findings::words as label_words;
 pub use header::{counts as machine_counts, labels_line, machine_line};

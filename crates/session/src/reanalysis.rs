@@ -75,7 +75,7 @@ fn change(saved: &Observation, again: &Observation) -> Option<String> {
                 _ => format!("{} GB/s", format_gbs(value)),
             },
         );
-        format!("{value} ({})", seen.verdict.grade)
+        format!("{value} ({})", seen.verdict.grade.in_words())
     };
     Some(format!("{}: saved {}, now {}", saved.step, words(saved), words(again)))
 }

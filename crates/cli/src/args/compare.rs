@@ -69,10 +69,10 @@ Examples:
   tiermark check last --expect server.toml --html server.html
   tiermark check rack7/*.json --expect server.toml
   tiermark check --list
-Exit codes: 0 PASSED, 2 bad usage, 3 FAILED, 4 nothing was measured, 5 NOT JUDGED: no
-memory latency, no memory bandwidth, or not every required expectation could be judged
-(--strict: not every expectation). Of several runs the worst: 3, else 4 (also if a document
-cannot be read), else 5.";
+Exit codes: 0 PASSED, 2 bad usage, 3 FAILED, 4 the run could not be read or
+measured, 5 NOT JUDGED: no memory latency, no memory bandwidth, or not every
+required expectation could be judged (--strict: not every expectation). Of
+several runs the worst: 3, else 4, else 5.";
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]

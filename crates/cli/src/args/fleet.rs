@@ -31,7 +31,7 @@ pub(crate) struct FleetArgs {
     /// Folders of documents (`*.json`), or documents; of several of a host the newest counts
     #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<PathBuf>,
-    /// File with the names of all hosts, one a line: those without a document are missing
+    /// File with the names of all hosts, one a line, with or without domain: those without a document are missing
     #[arg(long, value_name = "FILE")]
     pub(crate) hosts: Option<PathBuf>,
     /// Compare each host with its document in here, then the hosts by their changes

@@ -37,13 +37,21 @@ pub(crate) fn run(args: &CheckArgs, simulation: &Simulation) -> Result<Exit, Fai
         return Err(Failure::usage(format!("--simulate is for `check --run`; {cure}")));
     }
     let [name] = args.runs.as_slice() else { return several(args, &expected) };
-    let run = run_of_probes(name)?;
+    let run = run_of_probes(name).map_err(unreadable)?;
     if args.list {
         let figures = figures(&run);
         let text = rendered(&args.view, |_| tiermark_report::judgements::named_figures(&figures));
         return print(&text).map(|()| Exit::Done);
     }
     judged(args, name, &run, &expected)
+}
+
+/// A run that cannot be read cannot be judged: of one run as of several, that is no bad usage.
+fn unreadable(failure: Failure) -> Failure {
+    match failure {
+        Failure::Exit(Exit::Usage, text) => Failure::Exit(Exit::Refused, text),
+        other => other,
+    }
 }
 
 /// Measures a survey and judges it. Parts that it lacks are expectations that are not judged: the exit code is that of

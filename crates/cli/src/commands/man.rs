@@ -93,7 +93,8 @@ fn section(heading: &str, text: &str) -> String {
 
 /// Exit codes and their meanings.
 fn exit_status() -> String {
-    let rows = Exit::ALL.iter().map(|exit| format!(".TP\n\\fB{}\\fR\n{}\n", exit.code(), exit.meaning()));
+    let rows = Exit::table().into_iter();
+    let rows = rows.map(|(codes, meaning)| format!(".TP\n\\fB{codes}\\fR\n{}\n", meaning.replace('-', "\\-")));
     [".SH \"EXIT STATUS\"\n".to_owned()].into_iter().chain(rows).collect()
 }
 

@@ -99,11 +99,16 @@ fn a_verdict_can_be_signed() {
     }
     let markdown = check(&["--format", "markdown"]);
     assert!(markdown.contains("PASSED: ") && markdown.contains("7H2K") && markdown.contains(sum), "{markdown}");
+    assert!(markdown.contains("| expectation | found |") && markdown.contains("| ✔ latency.dram"), "{markdown}");
     assert!(check(&["--html", "sign.html"]).starts_with("PASSED: "));
     let page = fs::read_to_string(user.path("sign.html")).unwrap();
     for part in ["PASSED", "7H2K", sum, "limits.toml", "Signature", "read.dram.one"] {
         assert!(page.contains(part), "{part}: {page}");
     }
+    for once in [sum, "7H2K"] {
+        assert_eq!(page.matches(once).count(), 1, "{once}: {page}");
+    }
+    assert!(!page.contains("Drag over"), "there is no chart: {page}");
     let several = user.run(&["check", "last", "last", "--expect", "limits.toml", "--html", "-"]).expect(0).out;
     assert!(several.starts_with("<!doctype html>") && several.matches("Signature").count() == 2, "{several}");
 }
@@ -122,8 +127,12 @@ fn mistakes_have_line_character_and_suggestion() {
     }
     let said = user.run(&["check", "--expect", "nowhere.toml"]).expect(2).err;
     assert!(said.contains("--expect 'nowhere.toml'") && said.contains("auto"), "{said}");
-    user.run(&["check", "no-such-run"]).expect(2);
-    assert!(User::new().run(&["check"]).expect(2).err.contains("last"));
+    // As of several runs.
+    fs::write(user.path("other.json"), "{}").unwrap();
+    for run in ["no-such-run", "nofile.json", "other.json"] {
+        user.run(&["check", run]).expect(4);
+    }
+    assert!(User::new().run(&["check"]).expect(4).err.contains("last"));
     let list = user.run(&["check", "--list"]).expect(0).out;
     for name in ["latency.l1", "read.dram.remote.one", "edac.corrected.boot"] {
         assert!(list.contains(name), "{list}");

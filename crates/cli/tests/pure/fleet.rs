@@ -50,8 +50,8 @@ fn the_slow_host_of_a_folder_is_named_in_every_layout() {
     let user = User::new();
     rack(&user);
     let text = user.run(&["fleet", "rack7"]).expect(3).out;
-    assert!(text.contains("8 servers, 7 alike, 1 odd") && text.contains("-20"), "{text}");
-    assert!(text.contains("SIMULATED: the numbers of 8 servers"), "{text}");
+    assert!(text.contains("8 hosts, 7 alike, 1 odd") && text.contains("-20"), "{text}");
+    assert!(text.contains("SIMULATED: the numbers of 8 hosts"), "{text}");
     assert!(text.contains("✘ slow, no recorded fact explains it → tiermark matrix"), "{text}");
     assert_eq!(user.run(&["fleet", "rack7", "--format", "hosts"]).expect(3).out, "node03\n");
     let fleet = user.run(&["fleet", "rack7", "--json"]).expect(3).json();
@@ -191,7 +191,7 @@ fn hosts_without_a_document_are_named_with_what_they_said() {
     fs::write(user.path("hosts"), "node00 # first\n\nnode10\nnode12\n../secret\n").unwrap();
     let said = user.run(&["fleet", "rack7", "--hosts", "hosts"]).expect(7).out;
     for part in [
-        "13 servers, 7 alike, 4 failed, 2 missing",
+        "13 hosts, 7 alike, 4 failed, 2 missing",
         "node08  failed: ssh: connect to host node08 port 22: No route to host",
         "node09  failed: ",
         "node10  failed: tiermark: error: no memory",

@@ -54,6 +54,24 @@ fn the_readme_is_short_and_begins_with_two_commands() {
     assert!(commands.iter().zip(begins).all(|(line, command)| line.starts_with(command)), "{commands:?}");
 }
 
+/// README, `help` and the page have one table of exit codes.
+#[test]
+fn the_exit_codes_are_the_same_everywhere() {
+    const README: &str = include_str!("../../../../README.md");
+    let table = tiermark_model::Exit::table();
+    let rows: Vec<String> = table.iter().map(|(codes, meaning)| format!("| {codes} | {meaning} |")).collect();
+    assert!(README.contains(&format!("| code | meaning |\n|---|---|\n{}\n\n", rows.join("\n"))), "{rows:?}");
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let user = User::new();
+    for help in [&["--help"][..], &["help"], &["help", "exit", "codes"]] {
+        let said = words(&user.run(help).expect(0).out);
+        for (codes, meaning) in &table {
+            let plain = |text: &str| text.replace(['`', '|'], "");
+            assert!(words(&plain(&said)).contains(&words(&plain(&format!("{codes} {meaning}")))), "{codes}: {said}");
+        }
+    }
+}
+
 #[test]
 fn every_command_and_probe_has_help() {
     let user = User::new();

@@ -60,9 +60,9 @@ fn a_recording_gives_the_same_lines() {
     assert!(user.run(&["watch", "--replay=other"]).expect(2).err.contains("no recording"));
     // Nor is a recording a run, of whatever kind.
     std::fs::write(user.path("empty.jsonl"), "\n").unwrap();
-    for command in ["explain", "show", "check"] {
-        assert!(user.run(&[command, "night.jsonl"]).expect(2).err.contains("tiermark watch --replay=night.jsonl"));
-        assert!(user.run(&[command, "empty.jsonl"]).expect(2).err.contains("neither a run"));
+    for (command, exit) in [("explain", 2), ("show", 2), ("check", 4)] {
+        assert!(user.run(&[command, "night.jsonl"]).expect(exit).err.contains("tiermark watch --replay=night.jsonl"));
+        assert!(user.run(&[command, "empty.jsonl"]).expect(exit).err.contains("neither a run"));
     }
     user.run(&["watch", "--replay=/no/such/file"]).expect(2);
     user.run(&["watch", "--replay=night.jsonl", "--prometheus=0"]).expect(2);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tiermark_model::{FigureName, LATENCY, Quantity, RunFigure, Span, TierName, Unit};
+use tiermark_model::{DRAM, FigureName, LATENCY, Quantity, RunFigure, Span, TierName, Unit};
 
 use crate::obstacle;
 
@@ -119,7 +119,11 @@ impl Catalogue {
 
 /// The figures that are judged together: what a fault of one part of the machine changes alike.
 fn family(name: Option<FigureName>, figure: &RunFigure) -> String {
-    let tier_of = |name: TierName| format!("{}{}", name.tier, name.distance.suffix());
+    // Memory in groups and at random are one family.
+    let tier_of = |name: TierName| match name.is_memory() {
+        true => format!("{DRAM}{}", name.distance.suffix()),
+        false => name.tier.to_owned(),
+    };
     if figure.metric == Quantity::CoreClock {
         return "clock".to_owned();
     }

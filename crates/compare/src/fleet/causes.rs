@@ -1,7 +1,7 @@
 //! Why a host is odd: rules as data.
 
 use serde::Deserialize;
-use tiermark_model::{Confidence, Fact, HostCause, explains};
+use tiermark_model::{Confidence, DailyRate, Fact, HostCause, explains};
 
 use crate::fleet::facts::HostFact;
 
@@ -112,22 +112,30 @@ impl Cause {
             .any(|(family, is_worse)| wanted(*is_worse) && self.figures.iter().any(|pattern| matches(pattern, family)))
     }
 
-    /// Whether a host is odd by a fact alone.
-    fn is_odd_by(&self, own: &HostFact, differs: bool, rates: Rates) -> bool {
-        let allowed = match self.above {
-            None => return self.alone && differs,
-            Some(Above::Zero) => 0.0,
-            Some(Above::ErrorsADay) => rates.errors,
-            Some(Above::ThrottlesADay) => rates.throttles,
-        };
-        own.amount.is_some_and(|count| count > allowed)
+    /// How often the fact may happen in a day; `None` of one that is not counted by the day.
+    fn limit(&self, rates: Rates) -> Option<f64> {
+        match self.above? {
+            Above::Zero => None,
+            Above::ErrorsADay => Some(rates.errors),
+            Above::ThrottlesADay => Some(rates.throttles),
+        }
     }
 
-    fn found(&self, fact: Option<(&HostFact, Option<&HostFact>)>, confidence: Confidence) -> HostCause {
+    /// Whether a host is odd by a fact alone.
+    fn is_odd_by(&self, own: &HostFact, differs: bool, rates: Rates) -> bool {
+        match self.above {
+            None => self.alone && differs,
+            Some(_) => own.amount.is_some_and(|count| count > self.limit(rates).unwrap_or(0.0)),
+        }
+    }
+
+    fn found(&self, fact: Option<(&HostFact, Option<&HostFact>)>, confidence: Confidence, rates: Rates) -> HostCause {
+        let rate = |(own, _): (&HostFact, _)| Some(DailyRate { a_day: own.amount?, limit: self.limit(rates)? });
         HostCause {
             rule: self.name.clone(),
             fact: fact.map(|(own, _)| own.fact),
-            value: fact.map(|(own, _)| own.text.clone()),
+            value: fact.map(|(own, _)| own.exact.as_ref().unwrap_or(&own.text).clone()),
+            rate: fact.and_then(rate),
             peers: fact.and_then(|(_, peers)| peers).map(|peers| peers.text.clone()),
             finding: self.finding.clone(),
             hint: self.hint.clone(),
@@ -160,11 +168,11 @@ pub(crate) fn causes_of(
         }
         if rule.is_odd_by(own, differs.is_some_and(|of| of.is_of_few), rates) && (!is_change || fits) {
             let peers = differs.map(|of| of.peers).filter(|_| rule.above.is_none());
-            of_facts.push((!fits && !odd.is_empty(), 0.0, rule.found(Some((own, peers)), Confidence::Reported)));
+            of_facts.push((!fits && !odd.is_empty(), 0.0, rule.found(Some((own, peers)), Confidence::Reported, rates)));
         } else if let Some(differs) = differs.filter(|_| fits && rule.above.is_none())
             && let Some((confidence, p_value)) = differs.explains()
         {
-            of_facts.push((false, p_value, rule.found(Some((own, Some(differs.peers))), confidence)));
+            of_facts.push((false, p_value, rule.found(Some((own, Some(differs.peers))), confidence, rates)));
         }
     }
     // Those that explain the figures come first, of those the ones that explain them best; else in the order of the file.
@@ -172,7 +180,7 @@ pub(crate) fn causes_of(
     let is_explained = of_facts.iter().any(|(is_beside, ..)| !is_beside);
     let mut found: Vec<HostCause> = of_facts.into_iter().map(|(.., cause)| cause).collect();
     if !is_explained && let Some(rule) = rules.iter().find(|rule| rule.fact.is_none() && rule.fits(odd)) {
-        found.insert(0, rule.found(None, Confidence::Hint));
+        found.insert(0, rule.found(None, Confidence::Hint, rates));
     }
     found
 }
@@ -192,7 +200,7 @@ mod tests {
     use super::*;
 
     fn fact(fact: Fact, text: &str, amount: Option<f64>) -> HostFact {
-        HostFact { fact, text: text.to_owned(), amount }
+        HostFact::new(fact, text.to_owned(), amount)
     }
 
     fn names(facts: &[HostFact], differences: &[Difference<'_>], odd: &[OddFamily<'_>]) -> Vec<String> {

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use tiermark_model::{Bytes, Dimm, ErrorKind, Fact, HealthCount, Machine, Run, Soak, Throttling, count_of, slot_name};
+use tiermark_model::{
+    Bytes, Dimm, ErrorKind, Fact, HealthCount, Machine, Run, Soak, Throttling, count_of, short_number, slot_name,
+};
 
 use crate::fleet::FEWEST;
 use crate::run_facts;
@@ -21,9 +23,15 @@ pub(crate) struct HostFact {
     pub(crate) text: String,
     /// The number that the text states, of a fact that is one.
     pub(crate) amount: Option<f64>,
+    /// What this host has, where the text is a range of values: hosts with the same text are one group.
+    pub(crate) exact: Option<String>,
 }
 
 impl HostFact {
+    pub(crate) fn new(fact: Fact, text: String, amount: Option<f64>) -> Self {
+        Self { fact, text, amount, exact: None }
+    }
+
     /// Whether another host has the same.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let is_near = |a: f64, b: f64| (a - b).abs() <= SAME_MEMORY * a.max(b);
@@ -35,7 +43,7 @@ impl HostFact {
 /// The facts that a host reports.
 pub(crate) fn facts(run: &Run) -> Vec<HostFact> {
     let Run { machine, .. } = run;
-    let host_fact = |fact, (text, amount)| HostFact { fact, text, amount };
+    let host_fact = |fact, (text, amount)| HostFact::new(fact, text, amount);
     // Of cpus and nodes the number is compared: a container may have others on each host. Of modules, what they are:
     // their number and their speed are facts of their own.
     let is_other = |fact| matches!(fact, Fact::Cpus | Fact::Nodes | Fact::Dimms);
@@ -44,9 +52,10 @@ pub(crate) fn facts(run: &Run) -> Vec<HostFact> {
     let amount = |fact| match fact {
         Fact::Memory => machine.system.memory_bytes,
         Fact::Caches => machine.data_caches().filter(|cache| cache.level == 3).filter_map(|cache| cache.bytes).min(),
+        Fact::Channels => machine.filled_channels().map(|(filled, _)| u64::from(filled)),
         _ => None,
     };
-    let compared = compared.map(|(fact, text)| host_fact(fact, (text, amount(fact).map(|bytes| bytes as f64))));
+    let compared = compared.map(|(fact, text)| host_fact(fact, (text, amount(fact).map(|number| number as f64))));
     let number = |fact, count: usize| host_fact(fact, (count.to_string(), Some(count as f64)));
     let mut all = vec![
         number(Fact::Sockets, machine.processors()),
@@ -58,7 +67,7 @@ pub(crate) fn facts(run: &Run) -> Vec<HostFact> {
     all.extend(modules(machine).map(|text| host_fact(Fact::Dimms, (text, None))));
     all.extend(compared);
     all.extend(soaked(run).into_iter().map(|(fact, found)| host_fact(fact, found)));
-    all.extend(health(run).into_iter().map(|(fact, found)| host_fact(fact, found)));
+    all.extend(health(run));
     all
 }
 
@@ -105,7 +114,7 @@ fn module_speed(machine: &Machine) -> Option<(String, Option<f64>)> {
 
 /// Errors and throttling, where the system counts them. Of what happens now and then, the amount is that of a day, `None`
 /// where nobody knows for how long it was counted.
-fn health(run: &Run) -> Vec<(Fact, (String, Option<f64>))> {
+fn health(run: &Run) -> Vec<HostFact> {
     let Some(health) = &run.health else { return Vec::new() };
     // What was counted in less than a day may have been the count of that day.
     let days = health.up_seconds.map(|up| (up as f64 / DAY).max(1.0));
@@ -135,15 +144,17 @@ fn health(run: &Run) -> Vec<(Fact, (String, Option<f64>))> {
     let throttled_before = || {
         let count = most(|count| Some(count.last()))?;
         let of_core = count as f64 / cores(&run.machine).max(1) as f64;
-        Some((often(count, days.map(|days| of_core / days)), days.map(|days| of_core / days)))
+        let a_day = days.map(|days| of_core / days);
+        let exact = (count > 0).then(|| format!("{} times a core{since}", short_number(of_core)));
+        Some(HostFact { exact, ..HostFact::new(Fact::ThrottledBefore, often(count, a_day), a_day) })
     };
     let all = [
         (Fact::UncorrectedErrors, uncorrected()),
         (Fact::CorrectedErrors, corrected()),
         (Fact::Throttling, throttled()),
-        (Fact::ThrottledBefore, throttled_before()),
     ];
-    all.into_iter().filter_map(|(fact, found)| Some((fact, found?))).collect()
+    let all = all.into_iter().filter_map(|(fact, found)| found.map(|(text, amount)| HostFact::new(fact, text, amount)));
+    all.chain(throttled_before()).collect()
 }
 
 /// What soaks of its memory found.
@@ -210,7 +221,7 @@ mod tests {
     fn memory_that_the_kernel_reserves_is_no_difference() {
         let of = |gib: u64| {
             let bytes = gib * GIB;
-            HostFact { fact: Fact::Memory, text: Bytes(bytes).to_string(), amount: Some(bytes as f64) }
+            HostFact::new(Fact::Memory, Bytes(bytes).to_string(), Some(bytes as f64))
         };
         assert!(of(1007).is_same(&of(1005)) && !of(1007).is_same(&of(944)));
         let all = [of(1007), of(1005), of(1007), of(944)];

@@ -13,6 +13,7 @@ use crate::fleet::judge::{self, Judged};
 use crate::fleet::kind::{Kind, without};
 use crate::fleet::kinds::kinds;
 use crate::fleet::loss::{ALLOWED, losses};
+use crate::fleet::names::absent;
 use crate::fleet::record::{HostRecord, printable};
 use crate::fleet::{FEWEST, LEVEL};
 
@@ -180,19 +181,19 @@ impl Gathered {
                 is_change,
             };
             let facts = kind.facts();
-            for at in 0..kind.records.len() {
-                let host = kind.host(at, &facts);
+            let own: Vec<FleetHost> = (0..kind.records.len()).map(|at| kind.host(at, &facts)).collect();
+            for (at, host) in own.iter().enumerate() {
                 for (is_judged, of) in is_judged.iter_mut().zip(MemoryFigure::ALL) {
                     *is_judged |= kind.is_judged_by(at, of);
                 }
                 near.extend(kind.nearly(at).filter(|_| host.state == HostState::Alike));
-                hosts.push(host);
             }
             if let Some(before) = &self.before {
-                let own = kind.records.iter().filter_map(|now| Some(&before.hosts.get(&now.host)?.record));
-                lost_together.extend(losses(&kind, &own.collect::<Vec<_>>(), self.allowed.unwrap_or(ALLOWED)));
+                let then = kind.records.iter().map(|now| Some(&before.hosts.get(&now.host)?.record));
+                lost_together.extend(losses(&kind, &then.collect::<Vec<_>>(), self.allowed.unwrap_or(ALLOWED)));
             }
-            described.push(kind.described(&facts, tested));
+            described.push(kind.described(&facts, &own, tested));
+            hosts.extend(own);
         }
         notes.splice(0..0, near);
         // Few hosts are not judged by anything.
@@ -202,11 +203,12 @@ impl Gathered {
             notes.insert(0, says::nobody_judged(latency, bandwidth));
         }
         hosts.extend(self.failed.into_values().map(failed));
-        let stems = self.hosts.hosts.values().map(|host| host.record.stem.as_str());
-        let known: BTreeSet<&str> = hosts.iter().map(|host| host.host.as_str()).chain(stems).collect();
+        let of_records = records.iter().map(|record| vec![record.host.as_str(), record.stem.as_str()]);
+        let failed = hosts.iter().filter(|host| host.failure.is_some()).map(|host| vec![host.host.as_str()]);
+        let known: Vec<Vec<&str>> = of_records.chain(failed).collect();
         let before = self.before.iter().flat_map(|before| before.hosts.keys());
-        let missing: BTreeSet<&String> =
-            expected.iter().chain(before).filter(|name| !known.contains(name.as_str())).collect();
+        let (missing, unclear) = absent(&expected.iter().chain(before).collect(), &known);
+        notes.extend(unclear);
         let missing: Vec<FleetHost> = missing.into_iter().map(|name| without(name, HostState::Missing)).collect();
         hosts.extend(missing);
         // What the system reports is sure, and may not show in figures yet.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use tiermark_model::messages::fleet as says;
 use tiermark_model::{
-    Fact, FigureName, FleetHost, HostFamily, HostFigure, HostKind, HostState, KindFact, KindFigure, MemoryFigure, Note,
-    OtherValue, VisibleLoss,
+    Confidence, Fact, FigureName, FleetHost, HostFamily, HostFigure, HostKind, HostState, KindFact, KindFigure,
+    MemoryFigure, Note, OtherValue, VisibleLoss,
 };
 use tiermark_stats::fisher_exact;
 
@@ -70,6 +70,16 @@ struct OddHosts {
     group_p_value: Option<f64>,
 }
 
+/// How surely a fact is a cause on some hosts: as it is on the surest; `None` if it is on none.
+fn surest_cause<'h>(hosts: impl Iterator<Item = &'h FleetHost>, fact: Fact) -> Option<Confidence> {
+    let of_fact = hosts.flat_map(|host| &host.causes).filter(|cause| cause.fact == Some(fact));
+    of_fact.map(|cause| cause.confidence).min_by_key(|confidence| match confidence {
+        Confidence::Reported => 0,
+        Confidence::Counted | Confidence::Measured => 1,
+        Confidence::Hint => 2,
+    })
+}
+
 impl<'a> Kind<'a> {
     /// The facts of its hosts.
     pub(crate) fn facts(&self) -> Vec<FactOfKind<'a>> {
@@ -92,8 +102,8 @@ impl<'a> Kind<'a> {
         of.groups.iter().enumerate().map(odd_hosts).collect()
     }
 
-    /// The kind; `hosts`: how many hosts of all kinds were tested.
-    pub(crate) fn described(&self, facts: &[FactOfKind<'_>], hosts: usize) -> HostKind {
+    /// The kind; `hosts`: its hosts with their verdicts; `tested`: how many hosts of all kinds were.
+    pub(crate) fn described(&self, facts: &[FactOfKind<'_>], hosts: &[FleetHost], tested: usize) -> HostKind {
         let visible = |(family, off): (&String, f64)| {
             let figure = self.catalogue.figures.iter().find(|figure| figure.family == *family)?;
             let loss = if figure.less_is_better()? { off.exp_m1() } else { -(-off).exp_m1() };
@@ -115,22 +125,24 @@ impl<'a> Kind<'a> {
             }
         };
         let name = |at: &usize| self.records[*at].host.clone();
-        let other = |(group, odd): (&Group<'_>, &OddHosts)| OtherValue {
+        let other = |fact: Fact, group: &Group<'_>, odd: &OddHosts| OtherValue {
             value: group.value.text.clone(),
             hosts: group.hosts.iter().map(name).collect(),
             odd: odd.count as u64,
             p_value: odd.p_value,
             group_p_value: odd.group_p_value,
+            cause: surest_cause(group.hosts.iter().filter_map(|at| hosts.get(*at)), fact),
         };
         let fact = |of: &FactOfKind<'_>| {
             let common = of.of.groups.first()?;
+            let others = of.of.groups.iter().zip(&of.odd).skip(1);
             Some(KindFact {
                 fact: of.of.fact,
                 value: common.value.text.clone(),
                 amount: common.value.amount,
                 hosts: common.hosts.len() as u64,
                 odd: of.odd.first().map_or(0, |odd| odd.count as u64),
-                others: of.of.groups.iter().zip(&of.odd).skip(1).map(other).collect(),
+                others: others.map(|(group, odd)| other(of.of.fact, group, odd)).collect(),
             })
         };
         let facts: Vec<KindFact> = facts.iter().filter_map(fact).collect();
@@ -143,7 +155,7 @@ impl<'a> Kind<'a> {
             sockets: sockets.unwrap_or(0.0) as u64,
             hosts: self.records.len() as u64,
             figures: self.judged.columns.iter().map(figure).collect(),
-            visible: self.judged.visible(hosts).filter_map(visible).collect(),
+            visible: self.judged.visible(tested).filter_map(visible).collect(),
             // A hypervisor makes its table of modules up.
             modules_unread: if identity.is_guest() { 0 } else { unread as u64 },
             facts,

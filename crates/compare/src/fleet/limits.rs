@@ -26,8 +26,9 @@ enum Demand {
 
 /// The facts that expectations can name, in their order. Kernel and firmware reserve more or less of the memory: as for
 /// odd hosts, 3 % of it is no difference.
-const FACTS: [(Fact, &str, Demand); 12] = [
+const FACTS: [(Fact, &str, Demand); 13] = [
     (Fact::Memory, "memory.total", Demand::AtLeast(0.97, GIB as f64, "GiB")),
+    (Fact::Channels, "channels.populated", Demand::AtLeast(1.0, 1.0, "")),
     (Fact::ModuleSpeed, "dimms.speed", Demand::AtLeast(1.0, 1.0, "MT/s")),
     (Fact::Caches, "size.l3.declared", Demand::AtLeast(1.0, MIB as f64, "MiB")),
     (Fact::UncorrectedErrors, "edac.uncorrected.boot", Demand::Nothing),
@@ -42,7 +43,7 @@ const FACTS: [(Fact, &str, Demand); 12] = [
 ];
 /// What cannot be judged is then no pass: a server that was never measured meets every limit.
 const REQUIRED: &str = "required = true\n";
-const NONE: &str = "a sound server counts none";
+const NONE: &str = "a sound host counts none";
 /// Texts of facts may be cut at this length.
 const CUT: usize = 200;
 
@@ -70,7 +71,7 @@ pub fn limits(fleet: &Fleet) -> Option<String> {
          # fault: remove the # to require them.\n",
     );
     let known = |(fact, name, demand)| Some((kind.facts.iter().find(|of| of.fact == fact)?, name, demand));
-    let facts = FACTS.into_iter().filter_map(known).filter_map(|(of, name, demand)| fact(of, name, demand));
+    let facts = FACTS.into_iter().filter_map(known).filter_map(|(of, name, demand)| fact(of, name, demand, kind.hosts));
     facts.for_each(|limit| out.push_str(&limit));
     // Hosts that do not count errors say nothing of one that does.
     let counted = |fact: Fact| kind.facts.iter().any(|of| of.fact == fact);
@@ -157,8 +158,8 @@ fn hardware(kind: &HostKind) -> Option<String> {
     Some(format!("\n[[expect]]\nthat = \"cpu == \\\"{cpu}\\\"\"\n{REQUIRED}why = \"{why}\"\n"))
 }
 
-/// An expectation of a fact; `None` of one that no expectation can state.
-fn fact(of: &KindFact, name: &str, demand: Demand) -> Option<String> {
+/// An expectation of a fact; `None` of one that no expectation can state. `hosts`: how many hosts the kind has.
+fn fact(of: &KindFact, name: &str, demand: Demand, hosts: u64) -> Option<String> {
     let all = of.hosts + of.others.iter().map(|other| other.hosts.len() as u64).sum::<u64>();
     // What the host at hand happens to have is no demand on others.
     if 2 * of.hosts <= all || all < FEWEST as u64 {
@@ -169,7 +170,7 @@ fn fact(of: &KindFact, name: &str, demand: Demand) -> Option<String> {
     let (mark, that) = match demand {
         // Down to a tenth, so that the hosts themselves meet it.
         Demand::AtLeast(share, unit, sign) => {
-            ("", format!("{name} >= {} {sign}", (amount? * share / unit * 10.0).floor() / 10.0))
+            ("", format!("{name} >= {} {sign}", (amount? * share / unit * 10.0).floor() / 10.0).trim_end().to_owned())
         }
         Demand::Nothing => ("", format!("{name} <= 0")),
         Demand::Same => ("", same()?),
@@ -179,7 +180,9 @@ fn fact(of: &KindFact, name: &str, demand: Demand) -> Option<String> {
         Demand::Nothing => NONE.to_owned(),
         _ => format!("{} of {all} such hosts have the same value", of.hosts),
     };
-    let required = if of.fact == Fact::Memory { REQUIRED } else { "" };
+    // Only root reads the channels: a file of hosts that were measured without it cannot require them.
+    let is_required = of.fact == Fact::Memory || (of.fact == Fact::Channels && all == hosts);
+    let required = if is_required { REQUIRED } else { "" };
     Some(format!("\n{mark}[[expect]]\n{mark}that = \"{that}\"\n{required}{mark}why = \"{why}\"\n"))
 }
 

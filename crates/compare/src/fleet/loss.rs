@@ -21,9 +21,9 @@ struct Changes {
 }
 
 /// The families in which the median host of a kind is worse by more than `allowed` and by more than chance, the largest
-/// loss first. `before`: records of its hosts from before the change. How often cpus are interrupted is no figure here:
+/// loss first. `before`: of each of its hosts the record from before the change, if there is one. How often cpus are interrupted is no figure here:
 /// it says nothing of memory, and differs from hour to hour.
-pub(crate) fn losses(kind: &Kind<'_>, before: &[&HostRecord], allowed: f64) -> Vec<FleetLoss> {
+pub(crate) fn losses(kind: &Kind<'_>, before: &[Option<&HostRecord>], allowed: f64) -> Vec<FleetLoss> {
     let mut families: BTreeMap<&str, Changes> = BTreeMap::new();
     for column in &kind.judged.columns {
         let figure = &kind.catalogue.figures[column.figure];
@@ -36,16 +36,26 @@ pub(crate) fn losses(kind: &Kind<'_>, before: &[&HostRecord], allowed: f64) -> V
             hosts.entry(*host).or_default().push(cell.reading.ln);
         }
     }
-    let (facts, tests) = (changed_facts(&kind.records, before), families.len());
+    let known: Vec<&HostRecord> = before.iter().flatten().copied().collect();
+    let (facts, tests) = (changed_facts(&kind.records, &known), families.len());
+    let documents = |at: usize| Some([before.get(at).copied()??.file.clone(), kind.records[at].file.clone()]);
     let loss = |(family, Changes { less_is_better, hosts }): (&str, Changes)| {
         let sign = if less_is_better? { 1.0 } else { -1.0 };
-        let means: Vec<f64> = hosts.values().map(|all| all.iter().sum::<f64>() / all.len() as f64).collect();
+        let of_host = |all: &Vec<f64>| all.iter().sum::<f64>() / all.len() as f64;
+        let (places, means): (Vec<usize>, Vec<f64>) = hosts.iter().map(|(at, all)| (*at, of_host(all))).unzip();
         let middle = median(&means)?;
+        let apart = |(_, mean): &(&usize, &f64)| (**mean - middle).abs();
+        let nearest = places.iter().zip(&means).min_by(|a, b| apart(a).total_cmp(&apart(b)))?.0;
         let change = middle.exp() - 1.0;
         let worse = means.iter().filter(|off| *off * sign > 0.0 && !is_small(**off)).count();
-        let hosts = [worse as u64, means.len() as u64];
-        let loss =
-            || FleetLoss { kind: kind.at as u64, family: family.to_owned(), change, hosts, facts: facts.clone() };
+        let loss = || FleetLoss {
+            kind: kind.at as u64,
+            family: family.to_owned(),
+            change,
+            hosts: [worse as u64, means.len() as u64],
+            facts: facts.clone(),
+            documents: documents(*nearest),
+        };
         (change * sign > allowed && is_beyond_chance(middle, &means, tests)).then(loss)
     };
     let mut found: Vec<FleetLoss> = families.into_iter().filter_map(loss).collect();

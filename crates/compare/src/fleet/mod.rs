@@ -14,6 +14,7 @@ mod kind;
 mod kinds;
 mod limits;
 mod loss;
+mod names;
 mod record;
 
 pub use causes::Rates;

@@ -31,7 +31,7 @@ messages! {
                 (true, false) => "latency of memory",
                 _ => "bandwidth of memory",
             };
-            format!("no server was judged by {what}")
+            format!("no host was judged by {what}")
         };
 
     /// A host whose figures were measured under another setting; `value`: its setting.
@@ -56,7 +56,7 @@ messages! {
 
     /// Documents of machines that are not there.
     Note simulated(hosts: u64):
-        { format!("SIMULATED: the numbers of {} are from a model, nothing was measured", count_of(hosts, "server")) };
+        { format!("SIMULATED: the numbers of {} are from a model, nothing was measured", count_of(hosts, "host")) };
 
     /// A run that was ended early, or lacks numbers.
     Note incomplete(host: &str):
@@ -65,6 +65,13 @@ messages! {
     /// A host that is odd only at a less strict level. `family`: the one that is worse; `percent`: how it differs.
     Note nearly_odd(host: &str, family: &str, percent: f64):
         { format!("{host}: nearly odd, {family} {percent:+.1} % from its peers: measure this host again") };
+
+    /// An expected name that is that of a host but for its domain, where another host or name may be meant too.
+    Note domain_unclear(host: &str, like: &[&str]):
+        {
+            let like = like.join(", ");
+            format!("{host}: expected; {like} may be this host or another: give --hosts the names in the documents")
+        };
 
     /// A host that was not measured before the change.
     Note not_before(host: &str):

@@ -45,6 +45,10 @@ pub fn html(sheets: &[Sheet<'_>], left_out: &[String], detail: Detail, style: &S
         String::new()
     };
     let pen = if has("chart") || has("map") { format!("<script>{SVG_SCRIPT}</script>\n") } else { String::new() };
+    let enlarge = match has("chart") {
+        true => " Drag over a chart, or press + and - in it, to enlarge a part of it.",
+        false => "",
+    };
     let notice = if library.is_empty() {
         String::new()
     } else {
@@ -59,9 +63,7 @@ pub fn html(sheets: &[Sheet<'_>], left_out: &[String], detail: Detail, style: &S
         contents: &contents,
         layout: if bodies.len() > 1 { "sheets several" } else { "sheets" },
         articles: &articles,
-        footer: &format!(
-            "<p>Made by tiermark. Drag over a chart, or press + and - in it, to enlarge a part of it.</p>{notice}"
-        ),
+        footer: &format!("<p>Made by tiermark.{enlarge}</p>{notice}"),
         scripts: &format!("{pen}{library}<script>{PAGE_SCRIPT}</script>\n"),
     }
     .page()

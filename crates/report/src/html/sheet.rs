@@ -52,7 +52,7 @@ impl Sheet<'_> {
             Self::Load(run) => crate::tenant_views::load(run, detail),
             Self::CurveProfile(profile) => crate::curve_profile(profile),
             Self::Compared(comparison, other) => crate::judgements::against(comparison, other, detail),
-            Self::Checked(check) => crate::judgements::check(check, detail),
+            Self::Checked(check) => crate::judgements::check_of_page(check, detail),
         };
         let id = sheet_id(at);
         let mut pieces = report.into_blocks();
@@ -239,7 +239,7 @@ fn method(run: &Run) -> Page {
         "trusted (no mark): reached at several moments of the run. shared (no mark): others use the same cache or \
          memory, so the number is the median over the run. bound (≤, ≥ or *): measured at too few moments or not in a \
          steady state; the machine is at least so good. suspect (!): shown with the reason for the doubt. \
-         invalid (✘): withheld.",
+         withheld (✘): not shown, a proof failed.",
     );
     out += line(
         "points",

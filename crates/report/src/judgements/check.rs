@@ -6,12 +6,32 @@ use tiermark_model::{
 };
 use tiermark_page::{ABSENT, Cell, Detail, Ink, Page, Table, bullet, heading, labelled, paragraph, space};
 
-use crate::{checked_number, contradictions, judged_expectation};
+use crate::{checked_number, contradictions, found_places, judged_expectation};
 
 use crate::judgements::compare::{described, simulated};
 
 /// Renders a check.
 pub fn check(check: &Check, detail: Detail) -> Page {
+    let lines = |all: &[&CheckResult]| all.iter().map(|one| line(one, detail)).collect();
+    verdict(check) + space() + facts(check) + results(check, lines) + rest(check)
+}
+
+/// The same with the expectations in tables.
+pub fn check_in_tables(check: &Check, detail: Detail) -> Page {
+    verdict(check) + facts(check) + results_in_tables(check, detail)
+}
+
+/// The same, without what a page has at its top: the host, the run and the file of the limits.
+pub(crate) fn check_of_page(check: &Check, detail: Detail) -> Page {
+    verdict(check) + simulated(&check.run) + results_in_tables(check, detail)
+}
+
+fn results_in_tables(check: &Check, detail: Detail) -> Page {
+    results(check, |all| table(all, detail).into()) + rest(check)
+}
+
+/// The verdict with its counts.
+fn verdict(check: &Check) -> Page {
     let count = |outcome| check.count(outcome);
     let (failed, passed) = (count(CheckOutcome::Failed), count(CheckOutcome::Passed));
     let expectations = count_of(check.results.len() as u64, "expectation");
@@ -26,21 +46,36 @@ pub fn check(check: &Check, detail: Detail) -> Page {
     let text = missing(check).map_or(text.clone(), |missing| format!("{text}; {missing}"));
     let verdict = check.verdict;
     let ink = if is_open && failed == 0 { Ink::Warn } else { ink(verdict) };
-    let mut out = paragraph("", format!("{}: {text}", verdict.headline()), ink) + space();
-    out += labelled("run", described(&check.run)) + simulated(&check.run);
+    paragraph("", format!("{}: {text}", verdict.headline()), ink)
+}
+
+/// What is judged, and by which file.
+fn facts(check: &Check) -> Page {
     let labels = check.labels.iter().filter(|(key, _)| *key != HOST_LABEL);
-    out += labels.map(|(key, value)| labelled(key, value)).collect::<Page>();
-    out += labelled("expected", &check.expectations) + labelled("SHA-256", &check.sha256);
+    labelled("run", described(&check.run))
+        + simulated(&check.run)
+        + labels.map(|(key, value)| labelled(key, value)).collect::<Page>()
+        + labelled("expected", &check.expectations)
+        + labelled("SHA-256", &check.sha256)
+}
+
+/// The expectations by their outcome, each under a heading, as `shown`.
+fn results(check: &Check, shown: impl Fn(&[&CheckResult]) -> Page) -> Page {
+    let mut out = Page::new();
     for (title, outcome) in
         [("Failed", CheckOutcome::Failed), ("Passed", CheckOutcome::Passed), ("Not judged", CheckOutcome::Unjudged)]
     {
         let results: Vec<&CheckResult> = check.results.iter().filter(|result| result.outcome == outcome).collect();
         if !results.is_empty() {
-            out += heading(title);
-            out += results.into_iter().map(|result| one(result, detail)).collect::<Page>();
+            out += heading(title) + shown(&results);
         }
     }
-    out + settings(&check.settings) + unlimited(&check.unlimited) + contradictions(&check.contradictions)
+    out
+}
+
+/// What no expectation is about.
+fn rest(check: &Check) -> Page {
+    settings(&check.settings) + unlimited(&check.unlimited) + contradictions(&check.contradictions)
 }
 
 /// Settings that reduce performance, each with its cure.
@@ -91,17 +126,35 @@ pub(super) fn missing(check: &Check) -> Option<String> {
 }
 
 /// An expectation with its mark, its worst value, and why it matters where it did not pass.
-fn one(result: &CheckResult, detail: Detail) -> Page {
-    let (mark, ink) = match result.outcome {
+fn line(result: &CheckResult, detail: Detail) -> Page {
+    let (mark, ink) = mark(result);
+    bullet(mark, ink, judged_expectation(result), Some(&why(result, detail)))
+}
+
+/// A row for each expectation.
+fn table(results: &[&CheckResult], detail: Detail) -> Table {
+    let has_why = results.iter().any(|result| !why(result, detail).is_empty());
+    let marked = |result: &&CheckResult| {
+        let (mark, ink) = mark(result);
+        Cell::inked(format!("{mark} {}", result.that), ink)
+    };
+    let table = Table::of(results).texts("expectation", marked).texts("found", |result| found_places(result));
+    table.when(has_why, |table| table.texts("why it matters", |result| why(result, detail))).table()
+}
+
+fn mark(result: &CheckResult) -> (&'static str, Ink) {
+    match result.outcome {
         CheckOutcome::Passed => ("✔", Ink::Good),
         CheckOutcome::Failed => ("✘", Ink::Bad),
         CheckOutcome::Unjudged => (ABSENT, Ink::Dim),
-    };
-    let text = judged_expectation(result);
+    }
+}
+
+/// Why an expectation matters, and where its limit comes from: of one that failed, and in detail of each.
+fn why(result: &CheckResult, detail: Detail) -> String {
     let says_why = result.outcome == CheckOutcome::Failed || detail.is_all();
     let source = result.source.as_ref().map(|source| format!("source: {source}"));
-    let why: Vec<String> = result.why.clone().into_iter().chain(source).filter(|_| says_why).collect();
-    bullet(mark, ink, text, Some(&why.join("; ")))
+    result.why.clone().into_iter().chain(source).filter(|_| says_why).collect::<Vec<_>>().join("; ")
 }
 
 /// Renders the figures of a run that expectations can name, and why the others have no number.

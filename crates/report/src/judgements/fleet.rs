@@ -45,19 +45,9 @@ pub fn fleet(fleet: &Fleet, detail: Detail) -> Page {
 
 /// All states in a line.
 fn verdict(fleet: &Fleet) -> String {
-    let mut parts = Vec::new();
-    parts.push(count_of(fleet.hosts.len() as u64, "server"));
-    let words = |state| match state {
-        HostState::Odd => "odd",
-        HostState::Failed => "failed",
-        HostState::Missing => "missing",
-        HostState::NotJudged => "not judged",
-        HostState::Alike => "alike",
-    };
-    let count = |state| fleet.hosts.iter().filter(|host| host.state == state).count();
-    let order = [HostState::Alike, HostState::Odd, HostState::NotJudged, HostState::Failed, HostState::Missing];
-    let all = order.map(|state| (count(state), words(state)));
-    parts.extend(all.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")));
+    let hosts: Vec<&FleetHost> = fleet.hosts.iter().collect();
+    let mut parts = vec![count_of(hosts.len() as u64, "host")];
+    parts.extend(tally(fleet, &hosts));
     if !fleet.unread.is_empty() {
         parts.push(format!("{} not read", count_of(fleet.unread.len() as u64, "file")));
     }
@@ -66,7 +56,28 @@ fn verdict(fleet: &Fleet) -> String {
     }
     parts.extend(unseen(fleet).map(str::to_owned));
     let losses = losses(fleet).map_or_else(String::new, |losses| format!("{losses}. "));
-    losses + &parts.join(", ")
+    let next = fleet.losses.first().and_then(FleetLoss::advice);
+    let next = next.map_or_else(String::new, |next| format!(". Next: {next}"));
+    losses + &parts.join(", ") + &next
+}
+
+/// "33 alike, 6 odd": the states of some hosts.
+pub(crate) fn tally(fleet: &Fleet, hosts: &[&FleetHost]) -> Vec<String> {
+    let words = [
+        (HostState::Alike, alike_words(fleet)),
+        (HostState::Odd, "odd"),
+        (HostState::NotJudged, "not judged"),
+        (HostState::Failed, "failed"),
+        (HostState::Missing, "missing"),
+    ];
+    let count = |state| hosts.iter().filter(|host| host.state == state).count();
+    let all = words.map(|(state, word)| (count(state), word));
+    all.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect()
+}
+
+/// What hosts are that are like their peers: after a change, all of them may be worse.
+fn alike_words(fleet: &Fleet) -> &'static str {
+    if fleet.is_change { "changed alike" } else { "alike" }
 }
 
 /// The figures of memory that no host was judged by: what could not be seen is no "alike".
@@ -81,7 +92,7 @@ pub(crate) fn losses(fleet: &Fleet) -> Option<String> {
         let ([worse, of], family) = (loss.hosts, family_words(&loss.family));
         let kind = usize::try_from(loss.kind).ok().and_then(|at| fleet.kinds.get(at)).filter(|_| several);
         let kind = kind.map_or_else(String::new, |kind| format!(", {}", kind_words(kind)));
-        format!("{family} {} ({worse} of {of} servers{kind})", signed(loss.change))
+        format!("{family} {} ({worse} of {of} hosts{kind})", signed(loss.change))
     };
     let more = fleet.losses.len().saturating_sub(LOSSES);
     let more = (more > 0).then(|| format!("{more} more"));
@@ -113,14 +124,15 @@ fn kind(fleet: &Fleet, at: usize, detail: Detail) -> Page {
     let kind = &fleet.kinds[at];
     let own: Vec<&FleetHost> = fleet.hosts.iter().filter(|host| host.kind == Some(at as u64)).collect();
     let alike = own.iter().filter(|host| host.state == HostState::Alike).count();
-    let alike = if alike == own.len() { "all alike".to_owned() } else { format!("{alike} alike") };
-    let mut out = heading(format!("{}, {}: {alike}", count_of(kind.hosts, "server"), kind_words(kind)));
+    let alike = if alike == own.len() { "all".to_owned() } else { alike.to_string() };
+    let alike = format!("{alike} {}", alike_words(fleet));
+    let mut out = heading(format!("{}, {}: {alike}", count_of(kind.hosts, "host"), kind_words(kind)));
     let shown: Vec<&FleetHost> =
         own.iter().copied().filter(|host| host.state != HostState::Alike || detail.is_all()).collect();
     let listed = detail.listed(HOSTS);
     if !shown.is_empty() {
         out += hosts(kind, &shown[..shown.len().min(listed)], detail);
-        out += more(shown.len(), listed, "server");
+        out += more(shown.len(), listed, "host");
     }
     out += facts(kind, detail);
     out += may_miss(kind);
@@ -359,7 +371,7 @@ fn lost(fleet: &Fleet, detail: Detail) -> Page {
     };
     let listed = detail.listed(HOSTS).min(lost.len());
     let table = Table::of(&lost[..listed]).texts("host", |host| Cell::inked(host.host.as_str(), Ink::Head));
-    heading("Without a document") + table.texts("why", why).table() + more(lost.len(), listed, "server")
+    heading("Without a document") + table.texts("why", why).table() + more(lost.len(), listed, "host")
 }
 
 /// Files that are no documents, and what is to be known of the others.

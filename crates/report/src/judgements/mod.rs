@@ -9,14 +9,14 @@ mod fleet;
 mod fleet_words;
 mod history;
 
-pub(crate) use check::ink;
-pub use check::{check, named_figures, too_little};
+pub use check::{check, check_in_tables, named_figures, too_little};
+pub(crate) use check::{check_of_page, ink};
 pub use checks::{checks, run_names};
 pub use compare::{
     Damage, against, by_damage, change, compare, compared_name, cure, family_name, named_run, plain, signed,
 };
 pub use explain::{explain_rules, explanation};
 pub use fleet::{fleet, kind_words};
-pub(crate) use fleet::{losses, modules_unread, unseen};
+pub(crate) use fleet::{losses, modules_unread, tally, unseen};
 pub use fleet_words::{family_words, kind_figure_names};
 pub use history::{history, history_of_figures, history_unreadable};

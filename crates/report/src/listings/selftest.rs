@@ -55,7 +55,7 @@ pub fn continuous(rows: &[ContinuousCheck], setup: &str) -> Page {
     let table = Table::of(rows).numbers("size", |row| row.size.to_string());
     let table = table.texts("unit", |row| if row.is_in_cycles { "cycles" } else { "ns" });
     let table = table.numbers("before", reference(0)).figures("visits", figure).numbers("after", reference(1));
-    let table = table.texts("grade", |row| row.verdict.grade.to_string()).numbers("ratio", ratio);
+    let table = table.texts("grade", |row| row.verdict.grade.in_words()).numbers("ratio", ratio);
     let table = table.numbers("±", |row| percent(row.tolerance)).texts("position", position).table();
     let head = format!(
         "Latency of one chase in visits of 2 ms, and of a continuous chase before and after, cut into the same \

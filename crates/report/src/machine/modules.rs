@@ -21,7 +21,9 @@ pub(super) fn modules(machine: &Machine, detail: Detail) -> Page {
             unknown if unknown == filled.len() => ", sizes not reported".to_owned(),
             unknown => format!(", {} and {unknown} of unknown size", Bytes(bytes)),
         };
-        let text = format!("{} of {} slots filled{sum}{invented}", filled.len(), machine.slots());
+        let channels = machine.filled_channels();
+        let channels = channels.map_or_else(String::new, |(filled, most)| format!(", {filled} of {most} channels"));
+        let text = format!("{} of {} slots{channels} filled{sum}{invented}", filled.len(), machine.slots());
         out += labelled("modules", &text);
         for (kind, group) in &kinds_of_modules(dimms) {
             out += labelled("", format!("{} × {kind}", group.len()));

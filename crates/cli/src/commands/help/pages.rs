@@ -62,6 +62,6 @@ pub(in crate::commands) fn page(topic: &str, command: &clap::Command) -> Option<
 
 /// The exit codes.
 fn exits() -> String {
-    let rows: String = Exit::ALL.iter().map(|exit| format!("| {} | {} |\n", exit.code(), exit.meaning())).collect();
+    let rows: String = Exit::table().iter().map(|(codes, meaning)| format!("| {codes} | {meaning} |\n")).collect();
     format!("# Exit codes\n\n| code | meaning |\n|---:|---|\n{rows}")
 }

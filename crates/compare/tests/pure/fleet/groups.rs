@@ -185,7 +185,7 @@ fn errors_and_throttling_count_by_the_day() {
             ..RunHealth::default()
         });
     };
-    let rules = |plant: &dyn Fn(&mut Run), rates: Rates| {
+    let judged = |plant: &dyn Fn(&mut Run), rates: Rates| {
         let (mut rng, mut all) = (Rng::new(7), Gathered::default());
         all.allow_rates(rates);
         for at in 0..6 {
@@ -196,8 +196,10 @@ fn errors_and_throttling_count_by_the_day() {
             }
             all.add(tiermark_compare::fleet::HostRecord::of("node.json", "node", Some(20_000.0), &run));
         }
-        let fleet = all.judged(&[]);
-        odd(&fleet).iter().map(|host| host.causes[0].rule.clone()).collect::<Vec<_>>()
+        all.judged(&[])
+    };
+    let rules = |plant: &dyn Fn(&mut Run), rates: Rates| {
+        odd(&judged(plant, rates)).iter().map(|host| host.causes[0].rule.clone()).collect::<Vec<_>>()
     };
     let usual = Rates::default();
     assert!(rules(&|run| health(run, 1, 0, 30), usual).is_empty(), "one in a month");
@@ -206,7 +208,14 @@ fn errors_and_throttling_count_by_the_day() {
     // An hour after the start, one is not yet 24 a day.
     assert!(rules(&|run| health(run, 1, 0, 0), usual).is_empty());
     // The machine has 16 cpus: 25,000 of each.
-    assert_eq!(rules(&|run| health(run, 0, 400_000, 30), usual), ["throttled-before"]);
+    let throttled = judged(&|run| health(run, 0, 400_000, 30), usual);
+    let cause = odd(&throttled)[0].causes[0].clone();
+    assert_eq!(cause.rule, "throttled-before");
+    let words = "throttled for heat since boot 25000 times a core in 30 days (833 a day, limit 24)";
+    assert_eq!(cause.in_words(), words);
+    // The kind and the host agree on the cause.
+    let fact = throttled.kinds[0].facts.iter().find(|of| of.fact == Fact::ThrottledBefore).unwrap();
+    assert_eq!((fact.others[0].value.as_str(), fact.others[0].cause), ("over 100 times a day", Some(cause.confidence)));
     assert!(rules(&|run| health(run, 0, 16, 30), usual).is_empty());
 }
 

@@ -5,7 +5,7 @@ use tiermark_expect::{Expectations, check};
 use tiermark_model::messages::fleet::codes;
 use tiermark_model::{
     FAILED_HOST_SCHEMA, FailedHost, Finding, Fleet, FleetHost, Grade, HostFailure, HostState, Interval, KindFigure,
-    Labels, Quantity, Run, Tier, Unit, Verdict,
+    Labels, MemoryChannels, Quantity, Run, TheoreticalPeak, Tier, Unit, Verdict,
 };
 use tiermark_stats::Rng;
 
@@ -154,9 +154,9 @@ fn nobody_is_alike_whose_memory_was_not_judged() {
         (note.map(|note| note.text.clone()), has(HostState::NotJudged), has(HostState::Alike))
     };
     let all = lost(&judged(|_| true));
-    assert_eq!(all, (Some("no server was judged by latency or bandwidth of memory".to_owned()), 8, 0));
+    assert_eq!(all, (Some("no host was judged by latency or bandwidth of memory".to_owned()), 8, 0));
     let latency = lost(&judged(|finding| finding.metric == Quantity::Latency));
-    assert_eq!(latency, (Some("no server was judged by latency of memory".to_owned()), 8, 0));
+    assert_eq!(latency, (Some("no host was judged by latency of memory".to_owned()), 8, 0));
     assert_eq!(lost(&judged(|_| false)), (None, 0, 8));
 }
 
@@ -182,6 +182,8 @@ fn what_all_hosts_lost_together_is_a_change_of_the_fleet() {
     assert!((loss.change + 0.2).abs() < 0.02 && loss.hosts == [12, 12], "{loss:?}");
     let facts: Vec<(&str, &str)> = loss.facts.iter().map(|of| (of.before.as_str(), of.now.as_str())).collect();
     assert_eq!(facts, [("1.0", "2.0")]);
+    let documents = loss.documents.as_ref().unwrap();
+    assert!(documents[0] == documents[1] && documents[0].starts_with("node"), "the same host: {documents:?}");
     assert!(fleet.losses.iter().all(|loss| loss.family.starts_with("dram")), "{:?}", fleet.losses);
     // A gain is none, and what the user allows is none.
     assert_eq!((judged(1.2, None).losses, judged(0.8, Some(0.3)).losses), (Vec::new(), Vec::new()));
@@ -259,6 +261,43 @@ fn limits_are_a_file_that_check_reads_and_that_the_fleet_meets() {
     let wanted = text.replace("\n# [[expect]]\n# that", "\n[[expect]]\nthat");
     let wanted = Expectations::read("rack7.toml", &wanted).unwrap();
     assert!(wanted.entries.len() > expected.entries.len(), "{text}");
+}
+
+/// A host whose modules fill fewer channels than those of its peers is odd, and does not meet their limits.
+#[test]
+fn limits_require_the_filled_channels_where_all_hosts_report_them() {
+    let filled = |run: &mut Run, populated: u32| {
+        let channels = MemoryChannels { populated, most: Some(8), at_most: false };
+        run.machine.theoretical_peak = Some(TheoreticalPeak {
+            bytes_per_second: 25.6e9 * f64::from(populated),
+            how: String::new(),
+            upper_bound: false,
+            channels: Some(channels),
+        });
+    };
+    let of = |fill: &dyn Fn(usize, &mut Run)| {
+        let (mut rng, mut all) = (Rng::new(8), Gathered::default());
+        for at in 0..8 {
+            let mut run = run(&format!("node{at:02}"), &SERVER, &Change::default(), &mut rng);
+            fill(at, &mut run);
+            all.add(HostRecord::of("a.json", "a", None, &run));
+        }
+        all.judged(&[])
+    };
+    let fleet = of(&|at, run| filled(run, if at == 3 { 7 } else { 8 }));
+    assert_eq!(state(&fleet, "node03"), (HostState::Odd, Some("channels".to_owned())));
+    let wanted = "that = \"channels.populated >= 8\"\nrequired = true\n";
+    let text = limits(&fleet).unwrap();
+    assert!(text.contains(wanted) && Expectations::read("rack7.toml", &text).is_ok(), "{text}");
+    let text = limits(&of(&|at, run| {
+        if at > 0 {
+            filled(run, 8);
+        }
+    }))
+    .unwrap();
+    assert!(text.contains("channels.populated >= 8\"\nwhy"), "one host was not measured as root: {text}");
+    let text = limits(&of(&|_, _| {})).unwrap();
+    assert!(!text.contains("channels") && text.contains("latency.dram.random <= "), "{text}");
 }
 
 /// `check` judges a name at all its places.
@@ -378,6 +417,22 @@ fn clones_are_hosts_by_their_files_and_short_names_are_found() {
     assert_eq!(fleet.hosts.len(), 7, "{:?}", fleet.hosts.iter().map(|host| &host.host).collect::<Vec<_>>());
     assert!(fleet.hosts.iter().all(|host| host.state == HostState::Alike));
     assert!(fleet.notes.iter().any(|note| note.code == codes::name_of_several));
+}
+
+#[test]
+fn an_expected_name_may_lack_its_domain() {
+    let all = || {
+        let (mut rng, mut all) = (Rng::new(13), Gathered::default());
+        for name in ["n1.a.org", "n2.a.org", "n2.b.org"] {
+            all.add(HostRecord::of("x.json", name, None, &run(name, &SERVER, &Change::default(), &mut rng)));
+        }
+        all
+    };
+    let fleet = all().judged(&["n1".to_owned(), "n2.a.org".to_owned(), "n2.b.org".to_owned()]);
+    assert_eq!(fleet.hosts.len(), 3, "nobody is missing");
+    let fleet = all().judged(&["n2".to_owned()]);
+    assert_eq!(state(&fleet, "n2").0, HostState::Missing);
+    assert!(fleet.notes.iter().any(|note| note.code == codes::domain_unclear), "{:?}", fleet.notes);
 }
 
 #[test]

@@ -95,23 +95,29 @@ impl Kind<'_> {
     }
 }
 
-/// Whether a value explains odd hosts: a class and words.
+/// Whether a value explains odd hosts, as the causes of these hosts say: a class and words.
 fn says(other: &OtherValue) -> (&'static str, String) {
-    let holders = other.hosts.len();
-    let alone = other.p_value.and_then(|p_value| Some((explains(other.odd, holders as u64, Some(p_value))?, p_value)));
-    let words =
-        |p_value| format!("{} of {holders} odd; chance alone does that in {} of fleets", other.odd, chance(p_value));
-    match (alone, other.group_p_value) {
-        (Some((Confidence::Hint, p_value)), None) => ("", format!("perhaps: {}", words(p_value))),
-        (Some((Confidence::Hint, _)) | None, Some(p_value)) => {
-            ("head", format!("yes: together they are worse; chance alone does that in {} of fleets", chance(p_value)))
+    let holders = other.hosts.len() as u64;
+    let is_beyond_chance = explains(other.odd, holders, other.p_value) == Some(Confidence::Measured);
+    let found = match other.group_p_value.filter(|_| !is_beyond_chance) {
+        Some(p_value) => format!("together they are worse; {}", chance(p_value)),
+        None => format!("{} of {holders} odd by figures; {}", other.odd, chance(other.p_value.unwrap_or(1.0))),
+    };
+    match other.cause {
+        Some(Confidence::Reported) => {
+            ("head", format!("yes: odd by this fact itself; {} of {holders} odd by figures", other.odd))
         }
-        (Some((_, p_value)), _) => ("head", format!("yes: {}", words(p_value))),
-        (None, None) if other.odd > 0 => ("dim", format!("no: only {} of {holders} odd", other.odd)),
-        (None, None) => ("dim", "no: none of them is odd by its own figures".to_owned()),
+        Some(Confidence::Hint) => ("", format!("perhaps: {found}")),
+        Some(_) => ("head", format!("yes: {found}")),
+        None if other.odd == 0 => ("dim", "no: none of them is odd by its own figures".to_owned()),
+        None if explains(other.odd, holders, other.p_value).is_none() => {
+            ("dim", format!("no: only {} of {holders} odd", other.odd))
+        }
+        None => ("dim", "no: another cause explains them".to_owned()),
     }
 }
 
 fn chance(p_value: f64) -> String {
-    if p_value < 0.001 { "less than 0.1 %".to_owned() } else { crate::judgements::plain(p_value) }
+    let share = if p_value < 0.001 { "less than 0.1 %".to_owned() } else { crate::judgements::plain(p_value) };
+    format!("chance alone does that in {share} of fleets")
 }

@@ -6,11 +6,11 @@ mod hosts;
 mod strips;
 
 use tiermark_model::messages::fleet::codes;
-use tiermark_model::{Fleet, FleetHost, HostKind, HostState, KindFigure, count_of};
+use tiermark_model::{Fleet, FleetHost, FleetLoss, HostKind, HostState, KindFigure, count_of};
 use tiermark_page::{ABSENT, Number, Style, Text, escaped as text, number};
 
 use super::{Frame, PAGE_SCRIPT};
-use crate::judgements::{kind_figure_names, kind_words, losses, plain, signed, unseen};
+use crate::judgements::{kind_figure_names, kind_words, losses, plain, signed, tally, unseen};
 
 const FLEET_STYLE: &str = include_str!("fleet.css");
 const FLEET_SCRIPT: &str = include_str!("fleet.js");
@@ -30,7 +30,9 @@ pub fn fleet_page(fleet: &Fleet, style: &Style) -> String {
         .map(|(at, kind)| Kind { at, fleet, kind, hosts: of_kind(at), names: kind_figure_names(kind), style: &style })
         .collect();
     let all: Vec<&FleetHost> = fleet.hosts.iter().collect();
-    let title = format!("tiermark fleet: {}", tally(&all));
+    let worse = (!fleet.losses.is_empty()).then(|| "worse than before".to_owned());
+    let title: Vec<String> = worse.into_iter().chain(tally(fleet, &all)).collect();
+    let title = format!("tiermark fleet: {}", title.join(", "));
     let articles: String = kinds.iter().map(Kind::article).collect();
     let rest = rest(fleet);
     Frame {
@@ -64,7 +66,11 @@ impl Kind<'_> {
             &kind_words(self.kind),
             &format!(
                 "<p>{}</p>\n{}{}{}{}",
-                text(&format!("{}: {}", count_of(self.hosts.len() as u64, "server"), tally(&self.hosts))),
+                text(&format!(
+                    "{}: {}",
+                    count_of(self.hosts.len() as u64, "host"),
+                    tally(self.fleet, &self.hosts).join(", ")
+                )),
                 self.not_alike(),
                 self.strips(),
                 self.facts(),
@@ -102,25 +108,9 @@ fn count(hosts: &[&FleetHost], state: HostState) -> usize {
     hosts.iter().filter(|host| host.state == state).count()
 }
 
-/// "33 alike, 6 odd, 1 not judged": the states that there are, alike and odd always.
-fn tally(hosts: &[&FleetHost]) -> String {
-    let words = [
-        (HostState::Alike, "alike"),
-        (HostState::Odd, "odd"),
-        (HostState::Failed, "failed"),
-        (HostState::Missing, "missing"),
-        (HostState::NotJudged, "not judged"),
-    ];
-    let counts = words.into_iter().filter_map(|(state, word)| match count(hosts, state) {
-        0 if !matches!(state, HostState::Alike | HostState::Odd) => None,
-        hosts => Some(format!("{hosts} {word}")),
-    });
-    counts.collect::<Vec<_>>().join(", ")
-}
-
 /// What the reader wants to know first.
 fn verdict(fleet: &Fleet, all: &[&FleetHost], kinds: &[Kind<'_>], has_rest: bool) -> String {
-    let hosts = count_of(all.len() as u64, "server");
+    let hosts = count_of(all.len() as u64, "host");
     let of = if kinds.len() > 1 { format!(" of {} kinds", kinds.len()) } else { String::new() };
     let has = |state| count(all, state) > 0;
     let (class, mark) = match () {
@@ -145,11 +135,13 @@ fn verdict(fleet: &Fleet, all: &[&FleetHost], kinds: &[Kind<'_>], has_rest: bool
     let simulated =
         simulated.map(|note| format!("<p class=\"warn\"><span class=\"mark\">!</span> {}</p>\n", text(&note.text)));
     let simulated: String = simulated.collect();
-    let counted = format!("{hosts}{of}: {}", tally(all));
+    let counted = format!("{hosts}{of}: {}", tally(fleet, all).join(", "));
     let found = losses(fleet).into_iter().chain([counted]).chain(unseen(fleet).map(str::to_owned));
+    let next = fleet.losses.first().and_then(FleetLoss::advice);
+    let next = next.map_or_else(String::new, |next| format!("<p>Next: {}</p>\n", text(&next)));
     let link = if has_rest { format!("<p><a href=\"#rest\">{REST}</a></p>\n") } else { String::new() };
     let body = format!(
-        "<p class=\"verdict {class}\"><span class=\"mark\">{mark}</span> {}</p>\n{simulated}{change}{}{link}\
+        "<p class=\"verdict {class}\"><span class=\"mark\">{mark}</span> {}</p>\n{next}{simulated}{change}{}{link}\
          <p class=\"dim\">{}</p>\n",
         text(&found.collect::<Vec<_>>().join("; ")),
         kinds_table(kinds),
@@ -179,9 +171,9 @@ fn kinds_table(kinds: &[Kind<'_>]) -> String {
              <td class=\"number\">{hosts}</td>{cells}</tr>\n"
         )
     };
-    let heads = [("kind", ""), ("servers", "number"), ("alike", "number"), ("odd", "number"), ("not judged", "number")];
+    let heads = [("kind", ""), ("hosts", "number"), ("alike", "number"), ("odd", "number"), ("not judged", "number")];
     let heads: String = heads.map(|(name, class)| head(name, class, "")).concat();
-    table("Kinds of servers", "sorts", &heads, &kinds.iter().map(row).collect::<String>())
+    table("Kinds of hosts", "sorts", &heads, &kinds.iter().map(row).collect::<String>())
 }
 
 /// What is left: hosts without a document, files that could not be read, notes.

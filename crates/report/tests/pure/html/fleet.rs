@@ -92,6 +92,7 @@ fn what_no_host_shows_is_in_the_verdict() {
         change,
         hosts: [12, 12],
         facts: vec![ChangedFact { fact: Fact::Firmware, before: "1.0".into(), now: "2.0".into() }],
+        documents: Some(["old/node01.json".to_owned(), "new/node01.json".to_owned()]),
     };
     let mut fleet = Fleet { hosts: Vec::new(), ..tiermark_model::testing::fleet() };
     fleet.losses = (0..8).map(|at| loss("dram.bandwidth.all", -0.2 - 0.01 * f64::from(at))).collect();
@@ -100,14 +101,16 @@ fn what_no_host_shows_is_in_the_verdict() {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let page = page(&fleet);
     for words in [
-        "worse than before: DRAM, all cores -20.0 % (12 of 12 servers)",
+        "worse than before: DRAM, all cores -20.0 % (12 of 12 hosts)",
         "; 2 more; ",
         " 1.0 → 2.0",
-        "no server was judged by latency of memory",
+        "no host was judged by latency of memory",
+        "Next: tiermark compare old/node01.json new/node01.json",
     ] {
         assert!(text.contains(words), "{words}: {text}");
         assert!(page.contains(words), "{words}: {page}");
     }
+    assert!(page.contains("<title>tiermark fleet: worse than before</title>"), "{page}");
     assert!(page.contains("verdict bad") && !page.contains("verdict good"), "{page}");
 }
 
@@ -116,7 +119,7 @@ fn the_page_has_every_host_with_its_reason() {
     let fleet = fleet(120, node);
     let page = page(&fleet);
     for words in [
-        "123 servers of 3 kinds: ",
+        "123 hosts of 3 kinds: ",
         "1 missing",
         "2 failed",
         "Dell R7525, ",
@@ -125,14 +128,14 @@ fn the_page_has_every_host_with_its_reason() {
         "DRAM, all cores",
         "≠ 5.14",
         "no: none of them is odd by its own figures",
-        "yes: 3 of 3 odd",
+        "yes: odd by this fact itself; 3 of 3 odd by figures",
         "No route to host",
         "four\nfive …",
         "refused to measure",
         "absent",
         "rack7/notes.txt: it is no document of tiermark",
         "node0003: its run was ended early",
-        "<span class=\"mark\">!</span> SIMULATED: the numbers of 1 server",
+        "<span class=\"mark\">!</span> SIMULATED: the numbers of 1 host",
         "DRAM read, all cores",
     ] {
         assert!(page.contains(words), "{words}: {page}");
@@ -204,7 +207,7 @@ fn a_change_and_hosts_without_figures_make_a_page() {
     let page = page(&changed.judged(&[]));
     assert!(page.contains("Change of the fleet") && page.contains("median +1"), "{page}");
     let empty = Gathered::default().judged(&["one".to_owned()]);
-    assert!(fleet_page(&empty, &Style::default()).contains("1 server: 0 alike, 0 odd, 1 missing"));
+    assert!(fleet_page(&empty, &Style::default()).contains("1 host: 1 missing"));
     let mut broken = fleet(12, node);
     for host in &mut broken.hosts {
         host.figures.iter_mut().for_each(|of| (of.value, of.deviation) = (f64::NAN, f64::INFINITY));
