@@ -122,7 +122,11 @@ impl Ramp<'_> {
         if let Some(local) =
             local.filter(whole).map(Ramp::level).filter(|l| self.place != Some(Distance::Local) && *l > 0.0)
         {
-            findings.push(share("of local", level / local, memory::share_of_local(local.into(), op)));
+            findings.push(share(
+                "of local",
+                level / local,
+                memory::share_of_local((local * self.planned.lines).into(), op),
+            ));
         }
         findings
     }
