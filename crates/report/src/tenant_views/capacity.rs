@@ -240,10 +240,9 @@ fn settings(case: &Case) -> Page {
 type Field = fn(&CurvePoint) -> Option<f64>;
 
 /// Columns of times: the heading, and the figure.
-const TIMES: [(&str, Field); 7] = [
+const TIMES: [(&str, Field); 6] = [
     ("average|µs", |point| Some(point.average_ns)),
     ("P50|µs", |point| Some(point.p50_ns)),
-    ("P90|µs", |point| Some(point.p90_ns)),
     ("P95|µs", |point| point.p95_ns),
     ("P99|µs", |point| Some(point.p99_ns)),
     ("P99.9|µs", |point| Some(point.p99_9_ns)),
@@ -282,10 +281,8 @@ fn curve(case: &Case, level: &str) -> Page {
     let table = Table::of(&rows).numbers("N", |row| Cell::inked(row.of.tenants.to_string(), Ink::Head));
     let table = table.texts("trials", |row| &row.trials);
     let table = table.texts("level", |row| row.has_outcomes.then(|| outcomes(&row.of.votes)));
-    // Older documents have fewer figures.
-    let times = TIMES.into_iter().filter(|(_, field)| rows.iter().any(|row| row.picked(*field).is_some()));
     let table =
-        table.each(times, |table, (head, field)| table.numbers(head, |row| or_absent(row.picked(field), micro)));
+        table.each(TIMES, |table, (head, field)| table.numbers(head, |row| or_absent(row.picked(field), micro)));
     // The worst rate is the smallest.
     let rate = |row: &TenantsRow<'_>| row.picked(|point| Some(-point.achieved));
     let table = table.numbers("rate", |row| or_absent(rate(row), |rate| achieved(-rate)));
