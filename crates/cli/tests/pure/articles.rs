@@ -82,6 +82,10 @@ fn link_saturation_counts_lines_and_names_the_link() {
     assert!(rates.iter().any(|rate| (rate / 8.3e9 - 1.0).abs() < 0.05), "{rates:?}");
     assert_eq!(of.values("scale.ceiling", &["link"]).len(), 1);
     assert!(of.words.contains("GB/s used") && of.words.contains("memory of each thread: "), "{}", of.words);
+    // Shares of a stated rate that local readers exceed are of no use.
+    let server = ["--simulate", "synth:sockets=2,cores=4,mem=8G", "--sim-memory=15", "--sim-link=8.3"];
+    let wrong = shown(&[&["link-saturation", "--peak=8.53GB/s", "--link-rate=9.6GB/s"][..], &server].concat());
+    assert!(!wrong.words.contains("of what the channels carry"), "{}", wrong.words);
     // A row for each measurement.
     assert_eq!(of.values("bandwidth", &["remote", "2"]).len(), 1);
     assert!(of.values("bandwidth.scaling", &[]).is_empty() && of.values("scale.latency", &[]).is_empty());
