@@ -36,6 +36,10 @@ const COLUMNS: [&str; 21] = [
     "host",
 ];
 
+/// Findings that are the number of a step.
+const REPEATING: [Quantity; 4] =
+    [Quantity::Latency, Quantity::Bandwidth, Quantity::BandwidthScaling, Quantity::ScaleLatency];
+
 /// An observation as a row.
 #[derive(Serialize)]
 pub(crate) struct TidyRow<'a, M, U, R> {
@@ -81,15 +85,13 @@ impl<M: Serialize, U: Serialize, R: Serialize> TidyRow<'_, M, U, R> {
 fn rows(run: &Run) -> Vec<Value> {
     let numbered = || run.experiments.iter().enumerate();
     let observations = numbered().flat_map(|(number, e)| e.observations.iter().map(move |o| observed(run, number, o)));
-    // A latency or a rate of one step is that step's own row.
+    // A latency or a rate of one step is that step's own row, whatever the finding is called.
     let steps = |(number, e): (usize, &'_ Experiment)| {
         e.observations.iter().map(move |o| (number, o.step.clone())).collect::<Vec<_>>()
     };
     let known: HashSet<(usize, String)> = numbered().flat_map(steps).collect();
     let repeats = |number: usize, f: &Finding| match f.evidence.as_slice() {
-        [step] => {
-            matches!(f.metric, Quantity::Latency | Quantity::Bandwidth) && known.contains(&(number, step.clone()))
-        }
+        [step] => REPEATING.contains(&f.metric) && known.contains(&(number, step.clone())),
         _ => false,
     };
     let findings = numbered().flat_map(|(number, e)| e.findings.iter().map(move |f| (number, f)));

@@ -14,7 +14,7 @@ pub use distances::{
     DistanceCost, DistantLatency, FarLatency, FarNodes, cost_of_distance, cpu_node, latency_by_distance,
 };
 pub use ladder::{LADDER_OPS, LADDER_SPANS, Rung, ladder};
-pub use levels::{LevelPoint, levels};
+pub use levels::{LevelPoint, carried, levels};
 pub use load::{LOAD_PART, LoadPoint};
 pub use matrix::{MatrixCell, Work};
 pub use pairs::{Pair, pairs};

@@ -69,8 +69,8 @@ mod written;
 
 pub use arranged::{
     DistanceCost, DistantLatency, FarLatency, FarNodes, LADDER_OPS, LADDER_SPANS, LOAD_PART, LevelPoint, LoadPoint,
-    MatrixCell, ON_LEVEL, Pair, PlacementRow, RampPoint, Rung, ThreadRamp, Work, cost_of_distance, cpu_node, derived,
-    ladder, latency_by_distance, levels, pairs, placements, thread_ramps,
+    MatrixCell, ON_LEVEL, Pair, PlacementRow, RampPoint, Rung, ThreadRamp, Work, carried, cost_of_distance, cpu_node,
+    derived, ladder, latency_by_distance, levels, pairs, placements, thread_ramps,
 };
 pub use check::{
     CHECK_SCHEMA, CHECKS_SCHEMA, Check, CheckOutcome, CheckResult, CheckUnit, CheckVerdict, CheckedRun, CheckedTexts,

@@ -306,7 +306,7 @@ fn notes(observation: &Observation) -> impl Iterator<Item = Note> {
     let in_line = stride.map(|bytes| LINE.div_ceil(bytes.max(1))).filter(|accesses| *accesses > 1);
     let chains = observation.labels.chains().filter(|n| *n > 1);
     let notes = [
-        stride.map(|_| memory::prefetch_assisted()),
+        layout.is_some_and(ChainLayout::is_prefetched).then(memory::prefetch_assisted),
         in_line.map(memory::accesses_share_lines),
         chains.map(memory::several_chains),
         overhead_note(observation),

@@ -75,7 +75,7 @@ pub(crate) fn words_marked(labels: &Labels, without: &[Key], mark_prefetched: bo
         let text = label_text(key, label);
         let is_marked = key == Some(Key::Layout) && mark_prefetched && !labels.is_for(Purpose::Shape);
         let layout = labels.layout().filter(|_| is_marked).and_then(|layout| layout.parse().ok());
-        if let Some(ChainLayout::Stride(_)) = layout {
+        if layout.is_some_and(ChainLayout::is_prefetched) {
             // The prefetcher takes part in these numbers: they must not be read as the latency of memory.
             return format!("{text} prefetch-assisted");
         }

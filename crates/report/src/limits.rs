@@ -1,5 +1,6 @@
 //! The limit of the growth of bandwidth with threads.
 
+use tiermark_model::messages::memory::codes;
 use tiermark_model::{Finding, Key, Labels, Quantity, Unit};
 use tiermark_page::{Detail, Ink, Page, Table, Text, graded, heading, number, paragraph, rate_unit, text};
 
@@ -48,11 +49,13 @@ pub(crate) fn limits(findings: &[&Finding], detail: Detail) -> Page {
         Unit::Count => graded(f.value.map(|v| number(v.round(), f.unit)), &f.verdict, f.unit),
         _ => graded(f.value.map(|v| text![at_least(f), number(v, f.unit).within(f.interval)]), &f.verdict, f.unit),
     };
+    // Beside rates of whole lines, bytes that are used are called so.
+    let used = if findings.iter().any(|f| f.noted(&codes::lines_wasted).is_some()) { " used" } else { "" };
     let heads = [
         (Text::from("idle|ns"), Quantity::ScaleLatency),
         ("lines in|flight".into(), Quantity::ScaleInFlight),
         ("knee,|threads".into(), Quantity::ScaleKnee),
-        (Text::from("ceiling|") + rate_unit(), Quantity::ScaleCeiling),
+        (text!["ceiling|", rate_unit(), used], Quantity::ScaleCeiling),
     ];
     let table = Table::of(&rows)
         .texts("", |labels| name(labels))

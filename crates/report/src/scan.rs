@@ -33,7 +33,7 @@ pub(crate) fn scan(findings: &[&Finding], detail: Detail) -> Page {
         unit: ("ns", 1.0),
         log_y: false,
     };
-    let mut out = heading("Memory by region") + table(findings, &is_listed);
+    let mut out = heading("Memory by region") + scanned(findings) + table(findings, &is_listed);
     let drawn = curves.drawn(&latencies);
     if !drawn.is_empty() {
         out += heading("Latency by region, ns") + drawn;
@@ -82,6 +82,24 @@ fn places(findings: &[&Finding]) -> BTreeMap<u64, PlaceInNode> {
         regions.iter().zip(1..).map(|(region, number)| (*region, PlaceInNode { number, of })).collect::<Vec<_>>()
     };
     nodes.values().flat_map(of_node).collect()
+}
+
+/// How much of each node was scanned, where that is not all of it: an answer for these regions alone.
+fn scanned(findings: &[&Finding]) -> Page {
+    let mut nodes: BTreeMap<Option<NodeId>, [BTreeSet<u64>; 2]> = BTreeMap::new();
+    for (number, finding) in findings.iter().filter_map(|f| Some((region(f)?, f))) {
+        let [all, seen] = nodes.entry(finding.labels.node()).or_default();
+        all.insert(number);
+        seen.extend(finding.value.is_some().then_some(number));
+    }
+    let part = |(node, [all, seen]): (Option<NodeId>, [BTreeSet<u64>; 2])| {
+        let node = node.map_or_else(String::new, |node| format!(" of node {node}"));
+        let (seen, all) = (seen.len(), all.len());
+        let text =
+            format!("{seen} of {}{node} scanned: what follows is of these alone.", count_of(all as u64, "region"));
+        (seen < all).then(|| paragraph("! ", text, Ink::Warn))
+    };
+    nodes.into_iter().filter_map(part).collect()
 }
 
 /// The physical addresses that a region has; `None` where they are not readable.
@@ -156,7 +174,7 @@ fn verdict(findings: &[&Finding], slow: &[&Finding]) -> Page {
     let compared = with_metric(findings, &Quantity::ScanMedian);
     let is_judged = compared.iter().any(|f| f.noted(&codes::too_few_regions).is_none());
     if slow.is_empty() && is_judged {
-        let text = "No slow region: none is a tenth slower than the median of its node and far from the others.";
+        let text = "No slow region among those scanned: none is a tenth slower than the median of its node and far from the others.";
         out += paragraph("  ", text, Ink::Plain);
     }
     let known: Vec<Physical> = findings.iter().filter_map(|f| physical(f)).collect();

@@ -129,8 +129,14 @@ fn geometry(findings: &[&Finding], detail: Detail) -> Page {
     let latency = |here: &[&Finding]| find(here, &Quantity::GeometryLatency).map(|at| figure(here[at]));
     let table = table.figures("ns", |(_, here)| latency(here));
     let table = table.each(&parts, |table, what| {
-        let table = table.figures(what.part(), |(_, here)| find(here, what).map(|at| measured(here[at])));
-        table.numbers("declared", |(_, here)| find(here, what).and_then(|at| declared(here[at])))
+        let any = |of: fn(&Finding) -> bool| levels.iter().any(|f| f.metric == *what && of(f));
+        let is_declared = any(|f| f.labels.declared_number().is_some());
+        let table = table.when(is_declared || any(|f| f.value.is_some()), |table| {
+            table.figures(what.part(), |(_, here)| find(here, what).map(|at| measured(here[at])))
+        });
+        table.when(is_declared, |table| {
+            table.numbers("declared", |(_, here)| find(here, what).and_then(|at| declared(here[at])))
+        })
     });
     let table = table.table();
     let mut out = heading("Caches, measured and declared");
@@ -151,9 +157,12 @@ fn geometry(findings: &[&Finding], detail: Detail) -> Page {
     out + sharing(&with_metric(findings, &Quantity::GeometryShared), detail)
 }
 
-/// A number, or about where it lies: only what is known exactly is written without a tilde.
-fn resolved(finding: &Finding, of: f64) -> Number {
+/// A number, or about where it lies: only what is known exactly is written without a tilde. Two digits say how well a
+/// size is known that is not the declared one.
+pub(crate) fn resolved(finding: &Finding, of: f64) -> Number {
+    let is_declared = finding.labels.declared_number().is_some_and(|declared| declared as f64 == of);
     match finding.interval {
+        Some(i) if i.low < i.high && is_declared => number(of, finding.unit).about(),
         Some(i) if i.low < i.high && finding.unit == Unit::Bytes => measured_size(of),
         Some(i) if i.low < i.high => number(of, finding.unit).about(),
         _ => number(of, finding.unit),

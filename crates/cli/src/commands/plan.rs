@@ -9,6 +9,9 @@ use crate::output::{self, Failure, print, tell};
 use crate::plans::{self, PlanFile, Planned};
 use crate::target;
 
+/// The published experiment that is no plan.
+const TENANTS: [&str; 2] = ["(tenants)", "how many Redis servers fit: no plan but a command, `tiermark capacity`"];
+
 /// Runs the command.
 pub(crate) fn run(args: &PlanArgs, simulation: &Simulation) -> Result<Exit, Failure> {
     match &args.command {
@@ -18,7 +21,8 @@ pub(crate) fn run(args: &PlanArgs, simulation: &Simulation) -> Result<Exit, Fail
             let row = |(name, _): &(&'static str, &str)| {
                 plans::load(name, &[]).map(|plan| ((*name).to_owned(), line(plan, nodes)))
             };
-            let rows = plans::built_in().iter().map(row).collect::<Result<Vec<_>, _>>()?;
+            let mut rows = plans::built_in().iter().map(row).collect::<Result<Vec<_>, _>>()?;
+            rows.push(TENANTS.map(str::to_owned).into());
             print(&output::rendered(&args.view, |_| tiermark_report::listings::names(&rows)))?;
         }
         PlanCommand::Show { plan, toml: true, .. } => print(&plans::text(plan)?)?,

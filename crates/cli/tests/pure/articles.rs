@@ -81,6 +81,14 @@ fn link_saturation_counts_lines_and_names_the_link() {
     let rates = of.values("scale.lines", &["remote", "2"]);
     assert!(rates.iter().any(|rate| (rate / 8.3e9 - 1.0).abs() < 0.05), "{rates:?}");
     assert_eq!(of.values("scale.ceiling", &["link"]).len(), 1);
+    assert!(of.words.contains("GB/s used") && of.words.contains("memory of each thread: "), "{}", of.words);
+    // Shares of a stated rate that local readers exceed are of no use.
+    let server = ["--simulate", "synth:sockets=2,cores=4,mem=8G", "--sim-memory=15", "--sim-link=8.3"];
+    let wrong = shown(&[&["link-saturation", "--peak=8.53GB/s", "--link-rate=9.6GB/s"][..], &server].concat());
+    assert!(!wrong.words.contains("of what the channels carry"), "{}", wrong.words);
+    // A row for each measurement.
+    assert_eq!(of.values("bandwidth", &["remote", "2"]).len(), 1);
+    assert!(of.values("bandwidth.scaling", &[]).is_empty() && of.values("scale.latency", &[]).is_empty());
     // The published column counts lines as well.
     assert!(of.words.contains("published here one reader") && of.words.contains("GB/s of lines"), "{}", of.words);
     assert!(of.words.contains("6.60 8.3") && of.words.contains("8.00 10."), "{}", of.words);
@@ -103,6 +111,10 @@ fn the_placement_matrix_is_one_table() {
     of.says("If half of the threads use remote memory, the rate (in % of the rate with all local memory) is");
     of.says("of what the link carries: the link is its limit.");
     assert!(!of.values("mixed.against_local", &["node:0"]).is_empty());
+    let user = User::new();
+    let short = ["run", "placement-matrix", "--max-time=4", "--simulate", server, "--sim-link=12", "-q"];
+    let short = words(&user.run(&short).expect(5).out);
+    assert_eq!(short.matches("mixed –: not measured, time budget used up").count(), 1, "{short}");
 }
 
 /// Article 3: block sizes, strides, pipes, processes and system calls.
@@ -117,10 +129,28 @@ fn the_hierarchy_is_read_off_the_blocks() {
     of.says("The system: getppid");
     assert!(of.words.contains("fork+exec") && of.words.contains("pipe "), "{}", of.words);
     assert_eq!(of.values("geometry.ways", &["L1"]), [8.0]);
+    // The plan's strides end below a way of L2, and no stride of a page or more is prefetched.
+    of.says("L2 ways: not resolved: with strides of up to 16 KiB");
+    assert!(!of.words.contains("sets declared") && of.words.matches("prefetch-assisted").count() == 4, "{}", of.words);
     // The published curve at every block.
     let published = of.lines.iter().position(|line| line.starts_with("Figures published")).unwrap();
     let beside = of.lines[published..].iter().filter(|line| line.trim_start().starts_with("2.5 MiB")).count();
     assert!(beside >= 2, "a rate and a latency: {}", of.lines[published..].join("\n"));
+}
+
+/// A cache that is smaller than declared is measured over what it holds.
+#[test]
+fn levels_are_measured_over_footprints_that_they_carry() {
+    let machine = "synth:sockets=1,cores=2,mem=8G";
+    let of = shown(&["hierarchy", "--simulate", machine, "--sim-caches=32K/8,256K/8"]);
+    let l2 = of.row("L2");
+    assert!(l2[0] == 192.0 && l2[1] < 5.0, "{l2:?}");
+    let declared = shown(&["hierarchy", "--simulate", "synth:sockets=1,cores=2,mem=8G,l2=256K"]);
+    declared.says("L2 ~256 KiB");
+    for of in [of, declared] {
+        let [headline, geometry] = [of.row("L2")[1], of.values("geometry.latency", &["L2"])[0]];
+        assert!((headline - geometry).abs() < 0.01, "one latency of one cache: {headline}, {geometry}");
+    }
 }
 
 /// Article 4: local and remote latency by stride and footprint, side by side with their ratio.

@@ -97,6 +97,10 @@ fn a_scan_of_even_memory_lists_its_regions_and_names_none() {
     let few = user.run(&[&["scan", "--quick", "--max-mem", "2G"][..], &SERVER].concat()).expect(0).out;
     assert!(few.contains("too few") && !few.contains("No slow region"), "{few}");
     user.run(&[&["scan", "--chunk", "1M"][..], &SERVER].concat()).expect(2);
+    // Where memory takes all of the time, the answer is of the regions that were reached.
+    let slow = ["scan", "--quick", "--simulate", "synth:cores=2,mem=64G", "--sim-first-touch", "0.1"];
+    let part = user.run(&slow).expect(5).out;
+    assert!(part.contains("regions of node 0 scanned: what follows is of these alone"), "{part}");
 }
 
 #[test]

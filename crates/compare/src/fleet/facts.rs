@@ -66,7 +66,7 @@ pub(crate) fn facts(run: &Run) -> Vec<HostFact> {
     all.extend(module_speed(machine).map(|found| host_fact(Fact::ModuleSpeed, found)));
     all.extend(modules(machine).map(|text| host_fact(Fact::Dimms, (text, None))));
     all.extend(compared);
-    all.extend(soaked(run).into_iter().map(|(fact, found)| host_fact(fact, found)));
+    all.extend(soaked(run));
     all.extend(health(run));
     all
 }
@@ -158,7 +158,7 @@ fn health(run: &Run) -> Vec<HostFact> {
 }
 
 /// What soaks of its memory found.
-fn soaked(run: &Run) -> Vec<(Fact, (String, Option<f64>))> {
+fn soaked(run: &Run) -> Vec<HostFact> {
     let soaks: Vec<&Soak> = run.observations().filter_map(|seen| seen.soak.as_deref()).collect();
     if !soaks.iter().any(|soak| soak.checked() > 0) {
         return Vec::new();
@@ -174,8 +174,8 @@ fn soaked(run: &Run) -> Vec<(Fact, (String, Option<f64>))> {
     // What a guest loses it may lose to its neighbours.
     let is_own = run.machine.system.hypervisor.is_none();
     let number = |slower: f64| Some(slower * 100.0).filter(|_| is_own);
-    let slower = slower.map(|slower| (Fact::SlowedDown, (share(slower), number(slower))));
-    [(Fact::WrongMemory, (text, Some(wrong as f64)))].into_iter().chain(slower).collect()
+    let slower = slower.map(|slower| HostFact::new(Fact::SlowedDown, share(slower), number(slower)));
+    [HostFact::new(Fact::WrongMemory, text, Some(wrong as f64))].into_iter().chain(slower).collect()
 }
 
 /// How often something happens, in powers of ten: hosts that differ by chance have one value.

@@ -2,12 +2,13 @@
 //! the latency and the rates measured there.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use crate::figure::{Distance, distance};
-use crate::machine::Machine;
 use crate::observation::Observation;
 use crate::plan::Scope;
 use crate::purpose::Purpose;
+use crate::quantity::Quantity;
 use crate::run::{Experiment, Run};
 use crate::tier::Tier;
 use crate::units::Metric;
@@ -16,7 +17,7 @@ use super::ladder::LADDER_OPS;
 
 /// A cache holds a footprint of this share of it, with what else is in it.
 const HELD: f64 = 0.75;
-/// Memory is meant from so many times the largest cache on.
+/// A level is meant from so many times the one above it on, which answers a part of less.
 const BEYOND: u64 = 2;
 /// A table of fewer footprints shows no hierarchy.
 const FOOTPRINTS: usize = 8;
@@ -63,33 +64,51 @@ pub fn levels<'a>(run: &'a Run) -> Vec<LevelPoint<'a>> {
     if latency.len() < FOOTPRINTS || rates.iter().all(|rates| rates.len() < FOOTPRINTS) {
         return Vec::new();
     }
-    let held = |all: &[&'a Observation], from: u64, to: u64| {
-        let inside = |o: &&&Observation| o.labels.bytes().is_some_and(|bytes| (from..=to).contains(&bytes));
+    let held = |all: &[&'a Observation], sizes: &RangeInclusive<u64>| {
+        let inside = |o: &&&Observation| o.labels.bytes().is_some_and(|bytes| sizes.contains(&bytes));
         all.iter().filter(inside).max_by_key(|o| o.labels.bytes()).copied()
     };
-    let point = |(tier, from, to)| LevelPoint {
+    let point = |(tier, sizes)| LevelPoint {
         tier,
-        latency: held(&latency, from, to),
-        rates: rates.each_ref().map(|rates| held(rates, from, to)),
+        latency: held(&latency, &sizes),
+        rates: rates.each_ref().map(|rates| held(rates, &sizes)),
     };
     let is_measured = |of: &LevelPoint<'_>| of.latency.is_some() || of.rates.iter().any(Option::is_some);
-    bounds(&run.machine).into_iter().map(point).filter(is_measured).collect()
+    bounds(run).into_iter().map(point).filter(is_measured).collect()
 }
 
-/// The footprints that a level holds and the one above does not: of each declared cache, and of memory. Caches of one
-/// level may differ: the smallest holds what all hold, and the largest is what memory lies beyond.
-fn bounds(machine: &Machine) -> Vec<(Tier, u64, u64)> {
+/// The largest footprint that a cache of this size holds; where its size is only known to be at least `low`, not more
+/// than that.
+fn most_held(size: u64, low: u64) -> u64 {
+    ((size as f64 * HELD) as u64).min(low)
+}
+
+/// The footprints that a level carries: beyond the one above, of which `above` is the size, up to what it holds.
+pub fn carried(above: u64, size: u64, low: u64) -> RangeInclusive<u64> {
+    above.saturating_mul(BEYOND).saturating_add(1)..=most_held(size, low)
+}
+
+/// The footprints that a level holds and the one above does not: of each cache as declared or, if that is less, as
+/// measured, and of memory. Caches of one level may differ: the smallest holds what all hold, and the largest is what
+/// memory lies beyond.
+fn bounds(run: &Run) -> Vec<(Tier, RangeInclusive<u64>)> {
+    let declared = run.machine.data_caches().filter_map(|cache| Some((cache.level, cache.bytes?, cache.bytes?)));
+    let sizes = run.findings().filter(|found| found.metric == Quantity::GeometrySize);
+    let measured = sizes.filter_map(|found| {
+        let size = found.value? as u64;
+        Some((found.labels.tier()?.level()?, size, found.interval.map_or(size, |interval| interval.low as u64)))
+    });
     let mut sizes: BTreeMap<u8, [u64; 2]> = BTreeMap::new();
-    for (level, bytes) in machine.data_caches().filter_map(|cache| Some((cache.level, cache.bytes?))) {
-        let ends = sizes.entry(level).or_insert([bytes; 2]);
-        *ends = [ends[0].min(bytes), ends[1].max(bytes)];
+    for (level, size, low) in declared.chain(measured) {
+        let ends = sizes.entry(level).or_insert([u64::MAX, 0]);
+        *ends = [ends[0].min(most_held(size, low)), ends[1].max(size)];
     }
     let mut above = 0u64;
     let mut all = Vec::new();
-    for (level, [least, most]) in sizes {
-        all.push((Tier::Cache(level), above.saturating_add(1), (least as f64 * HELD) as u64));
+    for (level, [held, most]) in sizes {
+        all.push((Tier::Cache(level), above.saturating_add(1)..=held));
         above = most.saturating_mul(BEYOND);
     }
-    all.push((Tier::Dram, above.max(1), u64::MAX));
+    all.push((Tier::Dram, above.max(1)..=u64::MAX));
     all
 }

@@ -145,7 +145,8 @@ messages! {
     /// Bytes that memory reads and writes for the useful bytes of a kernel, bytes per second.
     Rates bytes_beside(read: Rate, written: Rate): "{read} of lines are read from memory and {written} written";
 
-    Rates share_of_local(bytes_per_second: Rate, op: &str): "of {bytes_per_second} by the node's own cores, {op}";
+    Rates share_of_local(bytes_per_second: Rate, op: &str): "of {bytes_per_second} of whole lines by the node's \
+        own cores, {op}";
 
     // Loaded latency.
 

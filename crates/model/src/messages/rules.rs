@@ -94,7 +94,11 @@ messages! {
 
     Note worker_ordinary(each: Bytes, page: PageKind, wanted: Bytes):
         "{each} for each thread (--worker-memory), on {page} pages: no pool has {wanted} of free huge pages on each \
-            node (`tiermark doctor` shows          the pools)";
+            node (`tiermark doctor` shows the pools)";
+
+    Note worker_less(fits: Bytes, each: Bytes, wanted: Bytes, room: Bytes, why: &str):
+        "{fits} and not {each} for each thread (--worker-memory): that is {wanted}, and there is room for {room} \
+            ({why})";
 
     Note worker_usual(each: Bytes, wanted: Bytes, room: Bytes, why: &str):
         "the usual memory and not {each} for each thread (--worker-memory): that is {wanted}, and there is room for \

@@ -47,7 +47,7 @@ messages! {
         { format!("over {}, {low} to {high}", count_of(regions, "region")) };
 
     Note too_few_regions(regions: u64, least: u64):
-        { format!("{regions} are too few to find a slow one: compare {least} or more (--chunk, --max-mem)") };
+        "{regions}, too few to find a slow one: compare {least} or more (--chunk, --max-mem, --max-time)";
 
     Note regions_not_compared(regions: u64):
         { format!("{} in doubt, not compared", count_of(regions, "region")) };

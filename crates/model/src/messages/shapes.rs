@@ -109,6 +109,10 @@ messages! {
     Note ways_need_huge_pages():
         "not resolved on base pages, whose physical placement is random: use --pages 2M or --pages thp";
 
+    Note ways_need_strides(stride: Bytes, least: u64):
+        "not resolved: with strides of up to {stride}, only {least} ways or more of a cache of this size would show; \
+            `tiermark geometry` has larger strides";
+
     Note ways_do_not_show():
         "not resolved: lines a power of two apart do not fall into one set (hashed sets, or the hypervisor backs \
             huge pages by small ones)";

@@ -3,7 +3,7 @@
 use tiermark_model::messages::shapes;
 use tiermark_model::{
     Bytes, Cache, ChainLayout, Finding, Grade, Labels, Machine, Nanoseconds, Note, Observation, PageKind, Quantity,
-    Reason, Tier, Unit,
+    Reason, Tier, Unit, carried,
 };
 
 use super::solve::{FULL, Level, Strided, Ways, line, neighbours, off_step, placed_at_random, ways};
@@ -68,8 +68,9 @@ fn levels(
         let ways = solved.map(|solved| view.ways(&solved, line_bytes));
         // Ways that are no number make no size.
         let is_number = ways.iter().flatten().next().is_some_and(|ways| ways.value.is_some());
-        found.extend(view.size(solved.filter(|_| is_number)));
-        found.extend(view.time());
+        let size = view.size(solved.filter(|_| is_number));
+        found.extend(view.time(size.as_ref(), index.checked_sub(1).map(|above| seen.levels[above].1)));
+        found.extend(size);
         match ways {
             Some(ways) => found.extend(ways),
             None => found.extend(view.unresolved(index, hidden, above)),
@@ -83,13 +84,11 @@ fn levels(
 /// tell which. From a page on no stride says anything about lines, since prefetchers end at pages. Returns it where the
 /// system declares no other.
 fn line_of_table(seen: &GeometryCurves<'_>, machine: &Machine, found: &mut Vec<Finding>) -> Option<u64> {
-    /// Prefetchers of addresses do not cross it.
-    const PAGE_BYTES: u64 = 4096;
     let (_, first) = seen.levels.first()?;
     let beyond = first.size.high?;
     let at = |bytes: u64| -> Vec<(u64, f64, &Observation)> {
         let here = |c: &Strided| Some((c.stride, seen.at(ChainLayout::Scatter(c.stride), bytes)?));
-        let all = seen.strided.iter().filter(|c| c.stride < PAGE_BYTES).filter_map(here);
+        let all = seen.strided.iter().filter(|c| c.stride < ChainLayout::PREFETCHED_BELOW).filter_map(here);
         all.filter_map(|(stride, o)| Some((stride, o.value?, o))).collect()
     };
     // Of the footprints beyond L1 that the most strides have, the smallest: L2 answers.
@@ -229,12 +228,16 @@ impl<'a> LevelView<'a> {
         let exact = by_ways.filter(|bytes| near(*bytes));
         // The curve bounds it all the same: nothing measured the way.
         let likeliest = solved.filter(|_| by_ways.is_none()).and_then(|w| w.only_size(near));
+        let ends = (high as f64 / random) as u64;
+        // The curve does not tell the declared size from any other between its bounds.
+        let declared = self.declared.and_then(|cache| cache.bytes).filter(|bytes| (bounded.low..=ends).contains(bytes));
+        let likeliest = likeliest.or(declared);
         let value = exact.or(likeliest).unwrap_or((bounded.value as f64 / random) as u64);
         let mut found = resting_on(&self.edge, Quantity::GeometrySize, self.labels(), Some(value as f64), Unit::Bytes);
         match (exact, by_ways) {
             (Some(_), _) => found.interval = bounds(value, Some(value)),
             (None, by_ways) => {
-                found.interval = bounds(bounded.low, Some((high as f64 / random) as u64));
+                found.interval = bounds(bounded.low, Some(ends));
                 let lies_at_random = (random < 1.0).then_some(value);
                 found.notes.push(shapes::tenth_misses(Bytes(bounded.low), Bytes(high), lies_at_random));
                 found.notes.extend(by_ways.map(|bytes| shapes::ways_say(Bytes(bytes))));
@@ -259,11 +262,20 @@ impl<'a> LevelView<'a> {
         way.is_none_or(|way| way > self.page_bytes)
     }
 
-    fn time(&self) -> Option<Finding> {
-        // A point well inside: half the capacity.
-        let inside = self.seen.curve.iter().map(|(x, _)| *x).rfind(|x| *x <= self.level.size.low / 2)?;
-        let o = self.seen.at(self.seen.curve_layout, inside)?;
-        Some(derived(o, Quantity::GeometryLatency, self.labels(), self.level.ns, Unit::Ns))
+    /// The time of the largest footprint that the level carries; of its plateau where there is none, since the level
+    /// above answers a part of all.
+    fn time(&self, size: Option<&Finding>, above: Option<Level>) -> Option<Finding> {
+        let low = self.level.size.low;
+        let size = size.and_then(|size| size.value).map_or(low, |bytes| bytes as u64);
+        let above = above.map_or(0, |above| above.size.value);
+        let within = carried(above, size, low);
+        let at = |bytes: u64| self.seen.at(self.seen.curve_layout, bytes);
+        let point = self.seen.curve.iter().rfind(|(bytes, _)| within.contains(bytes));
+        let (o, ns) = match point {
+            Some((bytes, ns)) => (at(*bytes)?, *ns),
+            None => (at(self.seen.curve.iter().map(|(bytes, _)| *bytes).rfind(|bytes| *bytes <= low)?)?, self.level.ns),
+        };
+        Some(derived(o, Quantity::GeometryLatency, self.labels(), ns, Unit::Ns))
     }
 
     fn ways(&self, solved: &Ways, line: Option<u64>) -> Vec<Finding> {
@@ -309,10 +321,14 @@ impl<'a> LevelView<'a> {
     fn unresolved(&self, index: usize, hidden: bool, above: Option<u64>) -> Option<Finding> {
         let mut found = resting_on(&self.edge, Quantity::GeometryWays, self.labels(), None, Unit::Count);
         let page = self.edge.first().and_then(|o| o.labels.page()?.parse::<PageKind>().ok());
+        // Lines meet in one set from the size of a way on.
+        let stride = self.seen.strided.iter().map(|curve| curve.stride).max().unwrap_or(1);
+        let least = self.level.size.low.div_ceil(stride);
         found.notes.push(match above {
             _ if index >= RESOLVED => shapes::ways_hashed(),
             Some(above) if hidden => shapes::ways_hidden(above),
             _ if page == Some(PageKind::Base) => shapes::ways_need_huge_pages(),
+            _ if least > above.unwrap_or(1) => shapes::ways_need_strides(Bytes(stride), least),
             _ => shapes::ways_do_not_show(),
         });
         if let Some(ways) = self.declared.and_then(|c| c.ways) {

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
-use tiermark_model::{Bench, Bytes, HugePool, IdSet, Machine, Note, PageKind, Refusal, Step};
+use tiermark_model::{Bench, Bytes, CpuId, HugePool, IdSet, Machine, Note, PageKind, Refusal, Step};
 
 use super::groups::CpuGroup;
 use super::{MatrixParams, Policy, ops};
@@ -52,7 +52,8 @@ impl WorkerMemory {
             return WorkerMemory { size: params.size, page: ordinary, rule: None };
         };
         let crews = groups.iter().flat_map(|group| params.crews(group, machine)).flatten();
-        let threads = crews.map(|crew| crew.cpus.len() as u64).max().unwrap_or(1);
+        let largest = crews.map(|crew| crew.cpus).max_by_key(Vec::len).unwrap_or_default();
+        let threads = largest.len().max(1) as u64;
         let wanted = Bytes(each.0.saturating_mul(threads));
         let with = |page, rule| WorkerMemory { size: Some(each), page, rule: Some(rule) };
         let is_allowed = scope.max_mem.is_none_or(|most| most >= wanted);
@@ -62,8 +63,17 @@ impl WorkerMemory {
         let rooms = targets.iter().map(|node| memory_cap_over(machine, &Shares::from([(node, 1)]), scope));
         match rooms.min_by_key(|room| room.bytes) {
             Some(room) if room.bytes < wanted.0 => {
-                let rule = rules::worker_usual(each, wanted, Bytes(room.bytes), &room.why);
-                WorkerMemory { size: None, page: ordinary, rule: Some(rule) }
+                let free = Bytes(room.bytes);
+                match beyond_caches(task, &largest, targets, room.bytes / threads) {
+                    Some(fits) => {
+                        let rule = rules::worker_less(fits, each, wanted, free, &room.why);
+                        WorkerMemory { size: Some(fits), page: ordinary, rule: Some(rule) }
+                    }
+                    None => {
+                        let rule = rules::worker_usual(each, wanted, free, &room.why);
+                        WorkerMemory { size: None, page: ordinary, rule: Some(rule) }
+                    }
+                }
             }
             _ => with(ordinary, rules::worker_ordinary(each, ordinary, wanted)),
         }
@@ -74,6 +84,14 @@ impl WorkerMemory {
     pub(super) fn region_bytes(&self, each: Bytes, threads: usize, is_shared: bool) -> Bytes {
         if is_shared && self.size.is_none() { Bytes(each.0 * threads as u64) } else { each }
     }
+}
+
+/// The largest power of two up to `most`, if each of these cpus then has more than what usually makes every node's memory
+/// answer.
+fn beyond_caches(task: &Task, cpus: &[CpuId], targets: &IdSet, most: u64) -> Option<Bytes> {
+    let fits = 1 << most.max(1).ilog2();
+    let usual = targets.iter().map(|node| task.dram_bytes(cpus, Some(node)));
+    usual.collect::<Result<Vec<_>, _>>().ok()?.iter().all(|(usual, _)| fits > *usual).then_some(Bytes(fits))
 }
 
 /// The largest reserved huge pages of which each node has so much free.

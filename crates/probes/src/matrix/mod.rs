@@ -16,11 +16,13 @@ use serde::{Deserialize, Serialize};
 use tiermark_engine::{Probe, Study, Subject};
 use tiermark_model::messages::rules;
 use tiermark_model::{
-    Bytes, Effort, Finding, IdSet, Machine, Observation, Plan, Refusal, Step, parse_footprint, parse_within,
+    Bytes, Effort, Finding, IdSet, Machine, Observation, Plan, Refusal, Step, parse_footprint, parse_within, total,
 };
 
 use crate::bandwidth::ThreadCount;
+use crate::footprints::memory_cap_over;
 use crate::mix::Mix;
+use crate::task::Task;
 use crate::written::{nodes_or_all, rate, word};
 pub use groups::Origin;
 use groups::{CpuGroup, MatrixThreads};
@@ -99,7 +101,8 @@ pub struct MatrixParams {
     pub size: Option<Bytes>,
     /// Memory of each thread where there is room, on reserved huge pages where enough are free
     ///
-    /// Otherwise on transparent huge pages; if there is no room at all, the usual footprint. The plan says which.
+    /// Otherwise on transparent huge pages; without room for that, the largest power of two that fits, at least the
+    /// usual footprint. The plan says which.
     #[arg(hide_short_help = true, long, value_name = "SIZE", conflicts_with = "sizes", value_parser = parse_footprint)]
     pub worker_memory: Option<Bytes>,
     /// Memory of the threads of a bandwidth: own or shared [default: own]
@@ -168,7 +171,8 @@ impl Study for MatrixStudy {
         // A row of one thread has nobody to be apart from.
         let apart = plan.steps.iter().any(|step| step.setup.threads.iter().any(|thread| thread.process));
         plan.rules.extend(apart.then(rules::workers_are_processes));
-        let seconds = allowed_seconds(self.task.effort(), &plan.steps);
+        let room = targets_room(&self.task, &self.targets);
+        let seconds = allowed_seconds(self.task.effort(), &plan.steps, room);
         self.task.limit(&mut plan, seconds);
         self.task.with_steps(plan, "name fewer limits, or operations: --op", &["--op"])
     }
@@ -191,11 +195,22 @@ impl Study for MatrixStudy {
     }
 }
 
+/// The memory that cells may keep between visits.
+fn targets_room(task: &Task, targets: &IdSet) -> u64 {
+    let on = targets.iter().map(|node| (node, 1)).collect();
+    memory_cap_over(task.machine(), &on, &task.request.scope).bytes
+}
+
 /// Seconds an effort allows: cells multiply with nodes, so that a fixed time would leave large machines without half of
-/// them.
-fn allowed_seconds(effort: Effort, steps: &[Step]) -> f64 {
+/// them. Where there is no room for the own memory of all cells, it is made again for each visit.
+fn allowed_seconds(effort: Effort, steps: &[Step], room: u64) -> f64 {
     const SLACK: f64 = 1.5;
     let least = effort.choose([10.0, 40.0, 300.0]);
     let moving: f64 = steps.iter().map(memory::total_seconds).sum();
-    (SLACK * steps.iter().map(Step::expected_seconds).sum::<f64>()).max(least) + moving
+    let owns = |step: &&Step| !step.setup.is_plain();
+    let kept =
+        total(steps.iter().filter(owns).map(|step| step.held_bytes().0 * u64::from(step.stop.allocations.max(1))));
+    let again = |step: &Step| f64::from(step.stop.min_visits.saturating_sub(1)) * step.prepare_seconds();
+    let again: f64 = if kept > room { steps.iter().filter(owns).map(again).sum() } else { 0.0 };
+    (SLACK * (steps.iter().map(Step::expected_seconds).sum::<f64>() + again)).max(least) + moving
 }

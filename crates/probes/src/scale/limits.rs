@@ -109,7 +109,9 @@ impl Ramp<'_> {
             found.labels = found.labels.with_statistic(of);
             found.with_notes([note])
         };
-        if let Some(peak) = &self.planned.peak {
+        // A peak that the node's own cores exceed is wrong for all.
+        let is_refuted = self.place != Some(Distance::Local) && local.is_some_and(Ramp::refutes_peak);
+        if let Some(peak) = self.planned.peak.as_ref().filter(|_| !is_refuted) {
             let of = level * self.planned.traffic / peak.rate;
             findings.push(share_of_ceiling(share("of theoretical peak", of, peak.note.clone())));
         }
@@ -122,7 +124,11 @@ impl Ramp<'_> {
         if let Some(local) =
             local.filter(whole).map(Ramp::level).filter(|l| self.place != Some(Distance::Local) && *l > 0.0)
         {
-            findings.push(share("of local", level / local, memory::share_of_local(local.into(), op)));
+            findings.push(share(
+                "of local",
+                level / local,
+                memory::share_of_local((local * self.planned.lines).into(), op),
+            ));
         }
         findings
     }

@@ -195,6 +195,11 @@ impl Ramp<'_> {
         Some(share).filter(|share| *share <= MOST_THEORETICAL_SHARE)
     }
 
+    /// Whether its level shows that the stated peak of the memory is too low.
+    pub(super) fn refutes_peak(&self) -> bool {
+        self.planned.peak.is_some() && self.of_peak().is_none()
+    }
+
     /// Its level, in whole lines, as a share of what the link carries. `None` without its rate, or if the level exceeds
     /// it.
     pub(super) fn of_link(&self) -> Option<f64> {

@@ -49,7 +49,12 @@ fn chosen(machine: &Machine) -> (u64, PageKind, tiermark_model::Code) {
     assert!(
         plan.steps.iter().all(|s| s.setup.regions.iter().all(|r| (r.bytes, r.page) == (region.bytes, region.page)))
     );
-    let codes = [rules::codes::worker_huge, rules::codes::worker_ordinary, rules::codes::worker_usual];
+    let codes = [
+        rules::codes::worker_huge,
+        rules::codes::worker_ordinary,
+        rules::codes::worker_less,
+        rules::codes::worker_usual,
+    ];
     let rule = |note: &Note| codes.iter().find(|code| note.code == **code).cloned();
     (region.bytes.0, region.page, plan.rules.iter().find_map(rule).unwrap())
 }
@@ -62,9 +67,13 @@ fn each_worker_has_huge_pages_where_they_are_free_and_says_where_not() {
     // A page less on one node, and all cells have the others.
     assert_eq!(chosen(&huge([2047, 4000], 2 * MIB)), (GIB, PageKind::Thp, rules::codes::worker_ordinary));
     assert_eq!(chosen(&server(16)), (GIB, PageKind::Thp, rules::codes::worker_ordinary));
-    let (bytes, page, code) = chosen(&server(4));
+    // Half of what is free, in a power of two, beyond the caches.
+    assert_eq!(chosen(&server(4)), (256 * MIB, PageKind::Thp, rules::codes::worker_less));
+    let mut full = server(4);
+    full.nodes.iter_mut().for_each(|node| node.free_bytes = Some(200 * MIB));
+    let (bytes, page, code) = chosen(&full);
     assert_eq!((page, code), (PageKind::Thp, rules::codes::worker_usual));
-    assert!(bytes < GIB, "{bytes}");
+    assert!(bytes < 25 * MIB, "{bytes}");
 }
 
 #[test]

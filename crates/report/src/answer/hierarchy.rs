@@ -4,11 +4,11 @@ use tiermark_model::{
     Bytes, Finding, Grade, LADDER_OPS, LevelPoint, ON_LEVEL, Observation, Quantity, Run, Tier, Unit, levels,
 };
 use tiermark_page::{
-    Cell, Ink, Number, Page, Table, Text, graded, heading, measured_size, number, paragraph, percent, rate, rate_unit,
-    text, time_unit,
+    Cell, Ink, Number, Page, Table, Text, graded, heading, number, paragraph, percent, rate, rate_unit, text, time_unit,
 };
 
 use crate::order::distinct;
+use crate::shapes::resolved;
 
 /// Primitives of the system that stand in its line, in their order.
 const PRIMITIVES: [&str; 5] = ["getppid", "swapcontext pair", "fork+exit", "fork+exec", "pipe"];
@@ -102,7 +102,7 @@ fn cache(tier: Tier, run: &Run) -> Option<Text> {
         run.findings().find(|f| f.metric == quantity && f.labels.tier() == Some(tier) && f.value.is_some())
     };
     let about = |f: &Finding| if f.verdict.grade == Grade::Trusted { "" } else { "perhaps " };
-    let size = find(Quantity::GeometrySize).and_then(|f| Some(text![about(f), measured_size(f.value?)]));
+    let size = find(Quantity::GeometrySize).and_then(|f| Some(text![about(f), resolved(f, f.value?)]));
     let ways = find(Quantity::GeometryWays).and_then(|f| Some(format!("{}{:.0} ways", about(f), f.value?).into()));
     let parts: Vec<Text> = [size, ways].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| text![tier.to_string(), " ", Text::joined(parts, ", ")])

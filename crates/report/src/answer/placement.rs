@@ -28,15 +28,28 @@ pub(super) fn placement(run: &Run, detail: Detail) -> Page {
     let left = rows.len() - shown.len();
     let more =
         if left > 0 { paragraph("  ", format!("and {left} more, with --verbose"), Ink::Dim) } else { Page::new() };
-    less_memory(run) + table(shown) + more + conclusion(&rows, run)
+    less_memory(run) + table(shown) + more + not_mixed(&rows) + conclusion(&rows, run)
 }
 
-/// That each thread has less memory than was asked for: then caches may hold a part of it.
+/// That each thread has less memory than was asked for: of the usual memory caches may hold a part.
 fn less_memory(run: &Run) -> Page {
     let rules = run.experiments.iter().flat_map(|experiment| &experiment.plan.rules);
-    let usual = rules.filter(|note| note.code == codes::worker_usual).map(|note| note.text.as_str());
-    let notes = distinct(usual).into_iter();
-    notes.map(|text| paragraph("! ", format!("Memory: {text}. Caches may hold a part of it."), Ink::Warn)).collect()
+    let cached = " Caches may hold a part of it.";
+    let notes = rules.filter_map(|note| match &note.code {
+        code if *code == codes::worker_less => Some((note.text.as_str(), "")),
+        code if *code == codes::worker_usual => Some((note.text.as_str(), cached)),
+        _ => None,
+    });
+    let notes = distinct(notes).into_iter();
+    notes.map(|(text, doubt)| paragraph("! ", format!("Memory: {text}.{doubt}"), Ink::Warn)).collect()
+}
+
+/// Why figures of mixed memory are missing, each reason once.
+fn not_mixed(rows: &[PlacementRow<'_>]) -> Page {
+    let missing = rows.iter().filter(|row| row.mixed.value.is_none());
+    let refusals = missing.filter_map(|row| row.mixed.refusal.as_ref());
+    let reasons = distinct(refusals.map(|refusal| format!("{} ({})", refusal.why, refusal.cure)));
+    reasons.into_iter().map(|why| paragraph("  ", format!("mixed –: not measured, {why}"), Ink::Plain)).collect()
 }
 
 fn table(rows: &[PlacementRow<'_>]) -> Page {

@@ -1,7 +1,7 @@
 //! Ramps of threads: the rate of whole lines by threads, its shares of channels and link, and what limits it.
 
 use crate::order::distinct;
-use tiermark_model::{Distance, Grade, RampPoint, Run, ThreadRamp, Unit, count_of, thread_ramps};
+use tiermark_model::{Bytes, Distance, Grade, RampPoint, Run, ThreadRamp, Unit, count_of, thread_ramps};
 use tiermark_page::{
     ABSENT, Cell, Detail, Ink, Page, Table, Text, graded, heading, number, paragraph, percent, rate, rate_unit, text,
 };
@@ -26,7 +26,20 @@ pub(super) fn ramps(run: &Run, detail: Detail) -> Page {
         Page::new()
     };
     let conclusions: Page = all.iter().map(|ramp| paragraph("", conclusion(ramp), Ink::Head)).collect();
-    table(&ops, &rows) + more + conclusions + unknown_shares(&all)
+    table(&ops, &rows) + more + buffers(&all) + conclusions + unknown_shares(&all)
+}
+
+/// How large the memory of each thread is: where all of them share what is needed, it shrinks with their number.
+fn buffers(ramps: &[ThreadRamp<'_>]) -> Page {
+    let sizes = ramps.iter().flat_map(|ramp| &ramp.points);
+    let sizes = sizes.filter_map(|point| Some((point.threads, point.seen.labels.size()?)));
+    let mut sizes = distinct(sizes);
+    sizes.sort_unstable();
+    let of = |(threads, size): &(u64, Bytes)| format!("{size} with {}", count_of(*threads, "thread"));
+    let (Some(first), Some(last)) = (sizes.first(), sizes.last()) else { return Page::new() };
+    let is_one = sizes.iter().all(|(_, size)| *size == first.1);
+    let text = if is_one { first.1.to_string() } else { format!("{} to {}", of(first), of(last)) };
+    paragraph("  ", format!("memory of each thread: {text}"), Ink::Dim)
 }
 
 /// That nothing is known of what channels and links carry, and how to state it.

@@ -243,7 +243,7 @@ type Field = fn(&CurvePoint) -> Option<f64>;
 const TIMES: [(&str, Field); 6] = [
     ("average|µs", |point| Some(point.average_ns)),
     ("P50|µs", |point| Some(point.p50_ns)),
-    ("P90|µs", |point| Some(point.p90_ns)),
+    ("P95|µs", |point| point.p95_ns),
     ("P99|µs", |point| Some(point.p99_ns)),
     ("P99.9|µs", |point| Some(point.p99_9_ns)),
     ("max|µs", |point| Some(point.max_ns)),

@@ -10,8 +10,8 @@ use tiermark_model::{
     Quantity, count_of,
 };
 use tiermark_page::{
-    ABSENT, Cell, Detail, Ink, Page, Table, Text, bullet, glued, heading, hertz, labelled, number, paragraph, percent,
-    rate_unit, space, text,
+    ABSENT, Cell, Detail, Ink, Page, Table, Text, bullet, clean, glued, heading, hertz, labelled, number, paragraph,
+    percent, rate_unit, space, text,
 };
 
 use crate::grouped;
@@ -41,6 +41,7 @@ pub fn against(comparison: &Comparison, other: &Against, detail: Detail) -> Page
     out += other_machine(comparison, other);
     out.extend(clock_text(other).map(|text| labelled("clock", &text)));
     out.extend(interruptions_text(other).map(|text| labelled("interrupted", &text)));
+    out.extend(differing(other).map(|text| labelled("differs", &text)));
     let moved = moved(other);
     let worse = moved.iter().any(|figure| figure.verdict == ChangeVerdict::Worse);
     let ink = if worse { Ink::Bad } else { Ink::Good };
@@ -79,6 +80,24 @@ fn clock_text(other: &Against) -> Option<String> {
 /// instead of a table. A condition that became better or worse is shown in the tables, as any other figure.
 fn is_beside(figure: &ComparedFigure) -> bool {
     figure.metric.is_condition() && !figure.verdict.has_moved()
+}
+
+/// The conditions that differ for several numbers, with how many: `pages: thp → base, for all 29 numbers compared`.
+fn differing(other: &Against) -> Option<String> {
+    let compared = || other.figures.iter().filter(|figure| is_compared(figure));
+    let all = compared().count();
+    let of_each = compared().flat_map(|figure| &figure.differs).map(|one| (one.to_string(), ()));
+    let several = grouped(of_each).into_iter().filter(|(_, figures)| figures.len() > 1);
+    let words = several.map(|(one, figures)| match figures.len() {
+        count if count == all => format!("{}, for all {all} numbers compared", clean(&one)),
+        count => format!("{}, for {count} of {all} numbers compared", clean(&one)),
+    });
+    let words: Vec<String> = words.take(LISTED).collect();
+    (!words.is_empty()).then(|| words.join("; "))
+}
+
+fn is_compared(figure: &ComparedFigure) -> bool {
+    !is_beside(figure) && !matches!(figure.verdict, ChangeVerdict::NotComparable(_))
 }
 
 /// The interruptions of both runs: `2.3 % of the time, then 2.9 %; longer than 20 µs 0.5 %, then 0.4 %`.

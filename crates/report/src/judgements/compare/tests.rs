@@ -236,6 +236,7 @@ fn what_differs_stands_beside_each_row() {
     let rows: Vec<&str> = shown.lines().filter(|line| line.ends_with("pages: thp → base")).collect();
     assert_eq!(rows.len(), 3, "two figures and their family: {shown}");
     assert!(!shown.contains("L1 read base"), "a condition that differs is no part of the name: {shown}");
+    assert!(shown.contains("for all "), "and once for all rows: {shown}");
     assert!(shown.contains("does not contradict (pages: thp → base): "), "{shown}");
     assert!(compared_name(&all.others[0].figures[0], Detail::Usual).ends_with(", pages: thp → base"));
 }
