@@ -53,11 +53,9 @@ impl fmt::Display for SoakPattern {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SoakBetween {
-    /// Nothing: another cpu of the node reads it.
+    /// Nothing.
     #[default]
     Nothing,
-    /// A cpu far away, of another node where there is one, reads it.
-    Far,
     /// Half of it is copied over the other half, from node to node where there are several.
     Copied,
     /// Many cpus take turns at writing the same lines.
@@ -69,9 +67,8 @@ pub enum SoakBetween {
 impl fmt::Display for SoakBetween {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Self::Nothing => "read by another cpu",
-            Self::Far => "read from far away",
-            Self::Copied => "copied",
+            Self::Nothing => "nothing",
+            Self::Copied => "half of it copied",
             Self::Hammered => "lines hammered by all cpus",
             Self::Rested => "left at rest",
         })

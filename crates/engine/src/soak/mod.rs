@@ -25,11 +25,12 @@ use watch::Watch;
 const FIRST_WRITE: f64 = 0.7;
 /// Share of what is left of the time that later passes may write for.
 const LATER_WRITE: f64 = 0.5;
-/// Seconds that lines are hammered in one phase, at least and at most, and the share of the time that it may take.
+/// Seconds that lines are hammered in one phase, at least and at most, and the share of the time that it may take: few
+/// lines are compared meanwhile.
 const HAMMER_SECONDS: [f64; 2] = [1.0, 10.0];
-const HAMMER_SHARE: f64 = 0.1;
-/// The share of the time that memory may rest, but for the first time: at rest nothing is hot.
-const REST_SHARE: f64 = 0.25;
+const HAMMER_SHARE: f64 = 0.03;
+/// The share of the time that memory may rest, but for the first time: at rest nothing is hot, and nothing compared.
+const REST_SHARE: f64 = 0.1;
 /// A phase is not begun in the last seconds: it would compare nothing.
 const LAST_SECONDS: f64 = 0.5;
 /// The bit that the program flips itself.
@@ -189,7 +190,13 @@ impl Soaking<'_> {
             if left < LAST_SECONDS || self.watch.is_over() {
                 break;
             }
-            if between == SoakBetween::Rested && !self.may_rest(left) {
+            let is_possible = match between {
+                SoakBetween::Rested => self.may_rest(left),
+                SoakBetween::Hammered => self.is_due(SoakWork::Hammer, HAMMER_SECONDS[0], HAMMER_SHARE),
+                SoakBetween::Nothing | SoakBetween::Copied => true,
+            };
+            // Others may still fit where one does not.
+            if !is_possible {
                 continue;
             }
             self.phase(number == 0, pattern, between)?;
@@ -197,11 +204,16 @@ impl Soaking<'_> {
         Ok(())
     }
 
-    /// Whether there is time for a phase that rests: others may still fit where it does not.
+    /// Whether a work may take so many seconds more: it never did, or keeps to its share of the time.
+    fn is_due(&self, work: SoakWork, seconds: f64, share: f64) -> bool {
+        let spent = self.watch.spent(work);
+        spent == 0.0 || spent + seconds <= share * (self.watch.seconds() + seconds)
+    }
+
+    /// Whether there is time for a phase that rests.
     fn may_rest(&self, left: f64) -> bool {
-        let (rest, rested) = (f64::from(self.role.rest_seconds), self.watch.spent(SoakWork::Rest));
-        let is_due = rested == 0.0 || rested + rest <= REST_SHARE * (self.watch.seconds() + rest);
-        is_due && left >= rest + 2.0 * self.watch.writing_seconds
+        let rest = f64::from(self.role.rest_seconds);
+        self.is_due(SoakWork::Rest, rest, REST_SHARE) && left >= rest + 2.0 * self.watch.writing_seconds
     }
 
     /// Writes, waits or works, reads back.
@@ -238,19 +250,23 @@ impl Soaking<'_> {
                 self.pass(Pass { work: SoakWork::Hammer, pattern, between, until })?;
             }
             SoakBetween::Rested => self.watch.rest(f64::from(self.role.rest_seconds), self.rig.as_ref()),
-            SoakBetween::Nothing | SoakBetween::Far => {}
+            SoakBetween::Nothing => {}
         }
-        let work = if between == SoakBetween::Far { SoakWork::ReadFar } else { SoakWork::Read };
         let wrong = self.watch.soak.wrong_words;
-        let read = self.pass(Pass { work, pattern, between, until: self.watch.deadline })?;
+        let until = self.watch.deadline;
+        let read = self.pass(Pass { work: SoakWork::Read, pattern, between, until })?;
+        self.watch.compared(&read.bytes);
         if is_first {
             self.watch.judge_proof(read.is_whole);
         }
+        // Once more, by a cpu far away: it comes another way.
+        let again = self.pass(Pass { work: SoakWork::ReadFar, pattern, between, until })?;
+        self.watch.compared(&again.bytes);
         phase.whole = u32::from(written.is_whole && read.is_whole);
-        phase.checked = read.bytes.iter().sum();
+        phase.checked = read.bytes.iter().chain(&again.bytes).sum();
         phase.seconds = self.watch.now() - began;
         phase.wrong_words = self.watch.soak.wrong_words - wrong;
-        self.watch.checked(phase, &read.bytes);
+        self.watch.note(phase);
         Ok(())
     }
 

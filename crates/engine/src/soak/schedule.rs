@@ -9,11 +9,11 @@ use super::pattern::Pattern;
 const ROUND: [(SoakPattern, SoakBetween); 8] = [
     (SoakPattern::Addresses, SoakBetween::Nothing),
     (SoakPattern::Random, SoakBetween::Rested),
-    (SoakPattern::Neighbours, SoakBetween::Far),
+    (SoakPattern::Neighbours, SoakBetween::Nothing),
     (SoakPattern::Random, SoakBetween::Copied),
     (SoakPattern::Neighbours, SoakBetween::Hammered),
     (SoakPattern::MovingOnes, SoakBetween::Nothing),
-    (SoakPattern::MovingZeros, SoakBetween::Far),
+    (SoakPattern::MovingZeros, SoakBetween::Nothing),
     (SoakPattern::Neighbours, SoakBetween::Rested),
 ];
 

@@ -242,12 +242,16 @@ impl<'a> Watch<'a> {
         self.planted.clear();
     }
 
-    /// Notes a phase that was run: what it read of each node.
-    pub(super) fn checked(&mut self, phase: SoakPhase, read: &[u64]) {
+    /// Notes what a pass compared of each node.
+    pub(super) fn compared(&mut self, read: &[u64]) {
         for (node, bytes) in self.soak.memory.iter_mut().zip(read) {
             node.checked += bytes;
             node.covered = node.covered.max(Bytes(*bytes));
         }
+    }
+
+    /// Notes a phase that was run.
+    pub(super) fn note(&mut self, phase: SoakPhase) {
         let same = |other: &&mut SoakPhase| other.pattern == phase.pattern && other.between == phase.between;
         match self.soak.phases.iter_mut().find(same) {
             Some(before) => {
