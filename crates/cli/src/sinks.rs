@@ -53,6 +53,9 @@ impl FirstRows {
     }
 }
 
+/// Wrong words that are told of as soon as they are found; the report has more.
+const MOST_TOLD: usize = 16;
+
 /// All sinks of a run.
 #[derive(Default)]
 pub(crate) struct Listeners {
@@ -61,6 +64,8 @@ pub(crate) struct Listeners {
     pub(crate) lines: Option<EventLines>,
     pub(crate) progress: Option<Progress>,
     pub(crate) talk: Option<Talk>,
+    /// Wrong words that were found so far.
+    pub(crate) told: usize,
     /// Whether the document is to have the time of each block.
     pub(crate) keeps_blocks: bool,
 }
@@ -72,6 +77,16 @@ impl Sink for Listeners {
             (Some(rows), Some(progress)) => progress.bar.suspend(|| tell(rows)),
             (Some(rows), None) => tell(rows),
             (None, _) => {}
+        }
+        if let Event::Soaking { wrong, .. } = event {
+            let untold = MOST_TOLD.saturating_sub(self.told);
+            self.told += wrong.len();
+            let words: Vec<String> = wrong.iter().take(untold).map(wrong_word).collect();
+            match &self.progress {
+                _ if words.is_empty() => {}
+                Some(progress) => progress.bar.suspend(|| tell(words.join("\n"))),
+                None => tell(words.join("\n")),
+            }
         }
         let sinks = [
             self.journal.as_mut().map(|s| s as &mut dyn Sink),
@@ -289,8 +304,7 @@ impl Sink for Progress {
                 self.bar.set_message(sanitise::line(&message));
                 self.advance(1.0, *remaining_seconds);
             }
-            Event::Soaking { work, rate, wrong, errors, remaining_seconds, done, .. } => {
-                self.bar.suspend(|| wrong.iter().for_each(|word| tell(wrong_word(word))));
+            Event::Soaking { work, rate, errors, remaining_seconds, done, .. } => {
                 let rate = rate.map_or_else(String::new, |rate| format!(", {} GB/s", format_gbs(rate)));
                 self.bar.set_message(format!("soak, {}{rate}, {}", doing(*work), count_of(*errors, "wrong word")));
                 self.advance(*done, *remaining_seconds);

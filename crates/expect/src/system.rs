@@ -45,7 +45,11 @@ pub(crate) fn of(name: SystemName, run: &Run, memories: &[IdSet]) -> Vec<At> {
         SystemName::Problems => vec![problems(run)],
         SystemName::Errors(kind, since) => errors(run, kind, since),
         SystemName::Throttling(part, since) => throttling(run, part, since),
-        SystemName::SoakWrong => of_soaks(run, |soak| Some((soak.wrong_words + soak.lost.len() as u64) as f64)),
+        SystemName::SoakWrong => of_soaks(run, |soak| {
+            // One that ended early says nothing about the memory that it did not reach.
+            let wrong = soak.wrong_words + soak.lost.len() as u64;
+            (wrong > 0 || soak.ended.is_none()).then_some(wrong as f64)
+        }),
         SystemName::SoakSlower => of_soaks(run, Soak::slower),
     }
 }

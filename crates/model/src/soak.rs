@@ -134,6 +134,8 @@ impl Soak {
 pub struct SoakedNode {
     /// The node.
     pub node: NodeId,
+    /// Bytes that were to be held.
+    pub planned: Bytes,
     /// Bytes that were held.
     pub held: Bytes,
     /// Bytes that the node has; `None` where the system does not say.

@@ -159,7 +159,9 @@ impl SoakStudy {
     fn threads(&self, held: &[Held]) -> Vec<(CpuId, usize)> {
         let machine = self.task.machine();
         let home = |cpu| held.iter().position(|of| Some(of.node) == nearest_memory_node(cpu, machine));
-        let near: Vec<(CpuId, usize)> = self.task.cpus.iter().filter_map(|cpu| Some((cpu, home(cpu)?))).collect();
+        let mut near: Vec<(CpuId, usize)> = self.task.cpus.iter().filter_map(|cpu| Some((cpu, home(cpu)?))).collect();
+        // Node after node, whatever the numbers of the cpus: the next one is then near, and one half further on far.
+        near.sort_by_key(|(cpu, home)| (*home, *cpu));
         let any = || self.task.cpus.iter().zip((0..held.len()).cycle()).collect();
         if near.is_empty() { any() } else { near }
     }
@@ -182,7 +184,10 @@ impl SoakStudy {
 
     /// Bytes that stay free for others, as far as the system says what is free.
     fn left(&self, taken: u64) -> u64 {
-        self.task.machine().system.available_bytes.map_or(0, |free| free.saturating_sub(taken))
+        let system = &self.task.machine().system;
+        let group = system.cgroup.as_ref().and_then(|group| group.memory_left());
+        let free = system.available_bytes.into_iter().chain(group).min();
+        free.map_or(0, |free| free.saturating_sub(taken))
     }
 }
 
@@ -239,11 +244,14 @@ fn findings(seen: &Observation, soak: &Soak) -> Vec<Finding> {
         found(Quantity::SoakWrong, labels(), Some(soak.wrong_words as f64), Unit::Count),
         found(Quantity::SoakLost, labels(), Some(soak.lost.len() as f64), Unit::Count),
     ];
+    let first = soak.wrong.first().map(|word| (word.node, word.physical.unwrap_or(word.address)));
+    let first = first.or_else(|| soak.lost.first().map(|page| (page.node, page.address)));
+    all[0].notes.extend(first.map(|(node, address)| says::first_wrong(node, &address.to_string())));
     for node in &soak.memory {
         let of = || labels().with_node(node.node);
         all.push(found(Quantity::SoakCovered, of(), Some(node.covered.0 as f64), Unit::Bytes));
-        if let Some(last) = all.last_mut().filter(|_| node.covered < node.held) {
-            last.notes.push(says::covered_in_part(node.covered, node.held));
+        if let Some(last) = all.last_mut().filter(|_| node.covered < node.planned) {
+            last.notes.push(says::covered_in_part(node.covered, node.planned));
         }
         let rates = [(Quantity::SoakRead, node.read), (Quantity::SoakWritten, node.written)];
         for (quantity, rate) in rates.into_iter().filter(|(_, rate)| rate.is_some()) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tiermark_model::{
     Bytes, Hex, LostPage, NodeId, Observation, Run, Slowdown, Soak, SoakPhase, SoakSample, SoakWork, SoakedNode,
-    WrongWord, count_of,
+    WrongKind, WrongWord, count_of,
 };
 use tiermark_page::{
     Cell, Detail, Ink, Page, Plot, ROWS, Rates, Series, Table, Text, heading, paragraph, percent, plot_over, rate,
@@ -39,24 +39,25 @@ fn one(run: &Run, seen: &Observation, soak: &Soak, detail: Detail) -> Page {
 
 /// The sentence that one may quote.
 fn result(seen: &Observation, soak: &Soak) -> (Text, Ink) {
-    let held: u64 = soak.memory.iter().map(|node| node.held.0).sum();
+    let planned: u64 = soak.memory.iter().map(|node| node.planned.0).sum();
     let covered: u64 = soak.memory.iter().map(|node| node.covered.0).sum();
     let all: Option<u64> = soak.memory.iter().map(|node| node.of.map(|of| of.0)).sum();
     let of_all = all
         .filter(|all| *all > 0)
         .map_or_else(String::new, |all| format!(" ({} of all memory)", percent(covered as f64 / all as f64)));
     let times = soak.checked() as f64 / (covered as f64).max(1.0);
-    let left = held.saturating_sub(covered);
-    let part = if left > 0 { format!("; {} of what was held was not reached", Bytes(left)) } else { String::new() };
+    let left = planned.saturating_sub(covered);
+    let part =
+        if left > 0 { format!("; {} that could have been taken were not reached", Bytes(left)) } else { String::new() };
     let compared =
         format!("{} compared {times:.1} times each in {}{of_all}{part}", Bytes(covered), seconds(seen.seconds));
     match soak {
+        _ if soak.has_errors() => (text![errors(soak), ": ", compared, "."], Ink::Bad),
         _ if soak.proven == Some(false) => (
             "The comparison did not find a bit that the program had flipped itself: nothing is proven.".into(),
             Ink::Bad,
         ),
         _ if soak.checked() == 0 => ("No memory was compared.".into(), Ink::Warn),
-        _ if soak.has_errors() => (text![errors(soak), ": ", compared, "."], Ink::Bad),
         _ => (text!["No wrong word: ", compared, "."], Ink::Plain),
     }
 }
@@ -164,7 +165,10 @@ fn shorted(soak: &Soak) -> Option<u32> {
     let of_addresses = soak.wrong.iter().filter(|word| word.pattern == tiermark_model::SoakPattern::Addresses);
     let bits: Vec<u64> = of_addresses.map(WrongWord::bits).collect();
     let first = *bits.first()?;
-    let is_line = bits.len() >= FEWEST && first.is_power_of_two() && first > 4 && bits.iter().all(|bit| *bit == first);
+    // A bit of data that sticks stays wrong when it is written again.
+    let is_lost = soak.wrong.iter().all(|word| word.kind() == WrongKind::Lost);
+    let is_one = first.is_power_of_two() && first > 4 && bits.iter().all(|bit| *bit == first);
+    let is_line = bits.len() >= FEWEST && is_lost && is_one;
     is_line.then(|| first.trailing_zeros())
 }
 

@@ -17,12 +17,15 @@ pub struct Demands {
 
 /// The exit code of a finished run.
 pub fn exit(run: &Run, stopped_by: Option<Exit>, demands: Demands) -> Exit {
-    if let Some(exit) = stopped_by {
-        return exit;
-    }
     let soaks = || run.observations().filter_map(|seen| seen.soak.as_deref());
     if soaks().any(tiermark_model::Soak::has_errors) {
         return Exit::Regression;
+    }
+    if let Some(exit) = stopped_by {
+        return exit;
+    }
+    if soaks().any(|soak| soak.ended.is_some()) && !demands.allow_partial {
+        return Exit::Partial;
     }
     if !run.observations().any(|o| o.value.is_some()) {
         return Exit::Refused;

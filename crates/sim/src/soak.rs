@@ -180,12 +180,17 @@ impl SimSoak {
             .iter()
             .map(|region| {
                 let node = region.nodes.iter().next().unwrap_or_default();
-                SoakedNode { node, held: Bytes(region.bytes.0 / BLOCK * BLOCK), of: of(node), ..SoakedNode::default() }
+                SoakedNode {
+                    node,
+                    planned: Bytes(region.bytes.0 / BLOCK * BLOCK),
+                    of: of(node),
+                    ..SoakedNode::default()
+                }
             })
             .collect();
-        let bases = nodes.iter().scan(0, |base, node| Some(std::mem::replace(base, *base + node.held.0))).collect();
+        let bases = nodes.iter().scan(0, |base, node| Some(std::mem::replace(base, *base + node.planned.0))).collect();
         let homes: Vec<Option<usize>> = setup.threads.iter().map(|thread| Some(thread.region)).collect();
-        let blocks: Vec<u64> = nodes.iter().map(|node| node.held.0 / BLOCK).collect();
+        let blocks: Vec<u64> = nodes.iter().map(|node| node.planned.0 / BLOCK).collect();
         let memory = world.options.memory.clone();
         let word = |fault: &SimFault| match *fault {
             SimFault::Bit { offset, bit, kind } => Some(FaultyWord::new(offset, bit, kind)),
@@ -216,7 +221,7 @@ impl SimSoak {
     fn place(&self, offset: u64) -> Option<(usize, u64)> {
         let part = self.bases.iter().rposition(|base| *base <= offset)?;
         let within = offset - self.bases[part];
-        (within < self.nodes[part].held.0).then_some((part, within))
+        (within < self.nodes[part].planned.0).then_some((part, within))
     }
 
     /// The thread whose share has an offset, and where in its share it is, 0 to 1.
@@ -329,7 +334,7 @@ impl SimSoak {
 
     /// The wrong words of shorted lines of addresses, of a read of everything.
     fn shorted(&self, pass: &Pass) -> (u64, Vec<WrongWord>) {
-        let all: u64 = self.nodes.iter().map(|node| node.held.0).sum();
+        let all: u64 = self.nodes.iter().map(|node| node.planned.0).sum();
         let (mut count, mut found) = (0, Vec::new());
         for fault in &self.memory.faults {
             let SimFault::ShortedLine { line } = *fault else { continue };

@@ -68,7 +68,13 @@ extern "C" fn taken(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
     // SAFETY: the page lies inside a mapping of this program, whose contents there are gone.
-    unsafe { libc::mmap(page as *mut libc::c_void, 1 << bits, access, flags, -1, 0) };
+    let mapped = unsafe { libc::mmap(page as *mut libc::c_void, 1 << bits, access, flags, -1, 0) };
+    if mapped == libc::MAP_FAILED {
+        // The touch would fail for ever.
+        // SAFETY: takes numbers only.
+        unsafe { libc::signal(libc::SIGBUS, libc::SIG_DFL) };
+        return;
+    }
     let place = COUNT.fetch_add(1, SeqCst);
     if let Some(place) = PAGES.get(place) {
         place.store(page | bits, SeqCst);

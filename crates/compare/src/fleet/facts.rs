@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use tiermark_model::{
-    Bytes, Dimm, ErrorKind, Fact, HealthCount, Machine, Run, Soak, Throttling, count_of, short_number, slot_name,
+    Bytes, Dimm, ErrorKind, Fact, HealthCount, Machine, Quantity, Run, Throttling, count_of, short_number, slot_name,
 };
 
 use crate::fleet::FEWEST;
@@ -157,25 +157,26 @@ fn health(run: &Run) -> Vec<HostFact> {
     all.chain(throttled_before()).collect()
 }
 
-/// What soaks of its memory found.
+/// What soaks of its memory found, by their findings: documents of fleets are read without observations.
 fn soaked(run: &Run) -> Vec<HostFact> {
-    let soaks: Vec<&Soak> = run.observations().filter_map(|seen| seen.soak.as_deref()).collect();
-    if !soaks.iter().any(|soak| soak.checked() > 0) {
-        return Vec::new();
-    }
-    let wrong: u64 = soaks.iter().map(|soak| soak.wrong_words + soak.lost.len() as u64).sum();
-    let place = soaks.iter().flat_map(|soak| &soak.wrong).next();
-    let place = place.map_or_else(String::new, |word| {
-        format!(", the first on node {} at {}", word.node, word.physical.unwrap_or(word.address))
-    });
-    let slower = soaks.iter().filter_map(|soak| soak.slower()).reduce(f64::max);
+    let found = |quantity: Quantity| run.findings().filter(move |finding| finding.metric == quantity);
+    let sum = |quantity| found(quantity).filter_map(|finding| finding.value).reduce(|a, b| a + b);
+    let Some(words) = sum(Quantity::SoakWrong) else { return Vec::new() };
+    let pages = sum(Quantity::SoakLost).unwrap_or_default();
+    let place = found(Quantity::SoakWrong).flat_map(|finding| &finding.notes).next();
+    let place = place.map_or_else(String::new, |note| format!(", {}", note.text));
+    let text = if words + pages > 0.0 {
+        format!("{}{place}", count_of((words + pages) as u64, "word"))
+    } else {
+        "none".to_owned()
+    };
+    let slower = found(Quantity::SoakSlower).filter_map(|finding| finding.value).reduce(f64::max);
     let share = |share: f64| if share > 0.0 { format!("{:.0} %", share * 100.0) } else { "no".to_owned() };
-    let text = if wrong > 0 { format!("{}{place}", count_of(wrong, "word")) } else { "none".to_owned() };
     // What a guest loses it may lose to its neighbours.
     let is_own = run.machine.system.hypervisor.is_none();
     let number = |slower: f64| Some(slower * 100.0).filter(|_| is_own);
     let slower = slower.map(|slower| HostFact::new(Fact::SlowedDown, share(slower), number(slower)));
-    [HostFact::new(Fact::WrongMemory, text, Some(wrong as f64))].into_iter().chain(slower).collect()
+    [HostFact::new(Fact::WrongMemory, text, Some(words + pages))].into_iter().chain(slower).collect()
 }
 
 /// How often something happens, in powers of ten: hosts that differ by chance have one value.

@@ -3,11 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_model::messages::fleet as says;
-use tiermark_model::{Confidence, FailedHost, Fleet, FleetHost, HostFailure, HostState, MemoryFigure, Note, Refusal};
+use tiermark_model::{
+    Confidence, Fact, FailedHost, Fleet, FleetHost, HostFailure, HostState, MemoryFigure, Note, Refusal,
+};
 
 use crate::THRESHOLD;
 use crate::fleet::catalogue::{Catalogue, Reading};
 use crate::fleet::causes::{Rates, causes};
+use crate::fleet::facts::HostFact;
 use crate::fleet::groups::{FactGroups, groups, mark};
 use crate::fleet::judge::{self, Judged};
 use crate::fleet::kind::{Kind, without};
@@ -74,16 +77,29 @@ impl Newest {
         if shared.contains(&record.host) {
             record.host.clone_from(&record.stem);
         }
-        match self.hosts.get(&record.host) {
-            Some(known) if known.record.started >= record.started => {
-                self.older.entry(record.host.clone()).or_default().push(record.file.clone());
-            }
-            known => {
-                let file = known.map(|known| known.record.file.clone());
-                self.older.entry(record.host.clone()).or_default().extend(file);
-                self.hosts.insert(record.host.clone(), measured);
-            }
+        let host = record.host.clone();
+        let Some(known) = self.hosts.remove(&host) else {
+            self.hosts.insert(host, measured);
+            return;
+        };
+        let (newer, older) =
+            if known.record.started >= measured.record.started { (known, measured) } else { (measured, known) };
+        // A soak adds what it found to the survey of the host.
+        let (mut kept, other) = match newer.record.is_soak && !older.record.is_soak {
+            true => (older, newer),
+            false => (newer, older),
+        };
+        if other.record.is_soak && !kept.record.is_soak {
+            let is_new = |fact: &&HostFact| {
+                matches!(fact.fact, Fact::WrongMemory | Fact::SlowedDown)
+                    && kept.record.facts.iter().all(|own| own.fact != fact.fact)
+            };
+            let facts: Vec<HostFact> = other.record.facts.iter().filter(is_new).cloned().collect();
+            kept.record.facts.extend(facts);
+        } else {
+            self.older.entry(host.clone()).or_default().push(other.record.file);
         }
+        self.hosts.insert(host, kept);
     }
 }
 

@@ -38,6 +38,8 @@ pub struct HostRecord {
     seconds: f64,
     pub(crate) complete: bool,
     pub(crate) is_simulated: bool,
+    /// Whether it only soaked memory: it says nothing of the speed of the host, and is no newer one of its surveys.
+    pub(crate) is_soak: bool,
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) identity: Identity,
     pub(crate) facts: Vec<HostFact>,
@@ -62,6 +64,7 @@ impl HostRecord {
             seconds: run.seconds,
             complete: run.complete,
             is_simulated: run.simulated.is_some(),
+            is_soak: !run.experiments.is_empty() && run.experiments.iter().all(|of| of.request.probe == "soak"),
             labels: run.labels.iter().take(LABELS).map(|(key, value)| (printable(key), printable(value))).collect(),
             identity: Identity {
                 product: system.product.as_deref().map(printable),

@@ -122,8 +122,8 @@ pub(crate) fn soak(host: &mut dyn Host, step: &Step, deadline: f64, sink: &mut d
     if let Err(fault) = soaking.run() {
         soaking.watch.soak.ended.get_or_insert_with(|| says::failed(&fault.0));
     }
-    let Soaking { mut watch, .. } = soaking;
-    watch.close_samples();
+    let Soaking { mut watch, rig, .. } = soaking;
+    watch.close_samples(rig.state());
     let seconds = watch.seconds();
     let mut soak = watch.soak;
     conclude(&mut soak);
@@ -154,7 +154,7 @@ fn conclude(soak: &mut Soak) {
 /// The observation of a soak that has taken so many seconds.
 fn observation(step: &Step, soak: Soak, seconds: f64) -> Observation {
     let mut verdict = Verdict::trusted();
-    if soak.proven == Some(false) {
+    if soak.proven == Some(false) && !soak.has_errors() {
         let node = soak.memory.first().map(|node| node.node).unwrap_or_default();
         verdict.invalid(Reason::Refused { refusal: says::comparison_unproven(node) });
     }
@@ -200,6 +200,9 @@ impl Soaking<'_> {
                 continue;
             }
             self.phase(number == 0, pattern, between)?;
+            if self.watch.soak.memory.iter().all(|node| node.held.0 == 0) {
+                return Err(Fault("the system gave no memory".to_owned()));
+            }
         }
         Ok(())
     }
@@ -231,18 +234,20 @@ impl Soaking<'_> {
             self.is_taken = written.is_whole;
             self.watch.hold(&written.bytes);
         }
-        if is_first {
-            self.prove()?;
-        }
+        let planted = if is_first { self.prove()? } else { 0 };
+        // What is copied must be there as a whole.
+        let between = match between {
+            SoakBetween::Copied if !written.is_whole => SoakBetween::Nothing,
+            other => other,
+        };
+        phase.between = between;
         match between {
-            // What is copied must be there as a whole.
-            SoakBetween::Copied if written.is_whole => {
+            SoakBetween::Copied => {
                 let copied = self.pass(Pass { work: SoakWork::Copy, pattern, between, until: self.watch.deadline })?;
                 if !copied.is_whole {
                     return Ok(());
                 }
             }
-            SoakBetween::Copied => return Ok(()),
             SoakBetween::Hammered => {
                 let due = HAMMER_SHARE * self.watch.seconds() - self.watch.spent(SoakWork::Hammer);
                 let seconds = due.clamp(HAMMER_SECONDS[0], HAMMER_SECONDS[1]);
@@ -256,14 +261,19 @@ impl Soaking<'_> {
         let until = self.watch.deadline;
         let read = self.pass(Pass { work: SoakWork::Read, pattern, between, until })?;
         self.watch.compared(&read.bytes);
+        phase.checked = read.bytes.iter().sum();
         if is_first {
-            self.watch.judge_proof(read.is_whole);
+            // Of each node that was written.
+            let nodes = written.bytes.iter().filter(|bytes| **bytes > 0).count();
+            self.watch.judge_proof(planted > 0 && planted == nodes, read.is_whole);
         }
-        // Once more, by a cpu far away: it comes another way.
-        let again = self.pass(Pass { work: SoakWork::ReadFar, pattern, between, until })?;
-        self.watch.compared(&again.bytes);
+        if read.is_whole {
+            // Once more, by a cpu far away: it comes another way.
+            let again = self.pass(Pass { work: SoakWork::ReadFar, pattern, between, until })?;
+            self.watch.compared(&again.bytes);
+            phase.checked += again.bytes.iter().sum::<u64>();
+        }
         phase.whole = u32::from(written.is_whole && read.is_whole);
-        phase.checked = read.bytes.iter().chain(&again.bytes).sum();
         phase.seconds = self.watch.now() - began;
         phase.wrong_words = self.watch.soak.wrong_words - wrong;
         self.watch.note(phase);
@@ -275,17 +285,20 @@ impl Soaking<'_> {
         let Self { rig, watch, .. } = self;
         let passed = rig.pass(&pass, &mut |moved| watch.tick(moved));
         let passed = passed?;
-        self.watch.end(&passed);
+        let Self { rig, watch, .. } = self;
+        watch.end(&passed, &|| rig.state());
         Ok(passed)
     }
 
-    /// Flips a bit in the memory of each node: the comparison that does not find it proves nothing.
-    fn prove(&mut self) -> Result<(), Fault> {
+    /// Flips a bit in the memory of each node: a comparison that does not find it proves nothing. Of how many.
+    fn prove(&mut self) -> Result<usize, Fault> {
+        let mut planted = 0;
         for part in 0..self.watch.soak.memory.len() {
             if let Some(offset) = self.rig.flip(part, PROOF_BIT)? {
                 self.watch.plant(part, offset, 1 << PROOF_BIT);
+                planted += 1;
             }
         }
-        Ok(())
+        Ok(planted)
     }
 }

@@ -27,8 +27,10 @@ pub fn shares(parts: &[u64], homes: &[Option<usize>]) -> Vec<Vec<Chunk>> {
         let mut first = 0;
         for (index, thread) in threads.iter().enumerate() {
             let end = blocks * (index as u64 + 1) / threads.len() as u64;
+            // Two at least, so that one half can be copied over the other.
+            let chunk = CHUNK.min(((end - first) / 2).max(1));
             while first < end {
-                let blocks = CHUNK.min(end - first);
+                let blocks = chunk.min(end - first);
                 shares[*thread].push(Chunk { part, first, blocks });
                 first += blocks;
             }

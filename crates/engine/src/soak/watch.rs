@@ -29,6 +29,14 @@ struct Open {
     seconds: f64,
 }
 
+/// A word in which the program flipped bits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Planted {
+    node: NodeId,
+    offset: u64,
+    bits: u64,
+}
+
 /// A soak as it is seen.
 pub(super) struct Watch<'a> {
     host: &'a mut dyn Host,
@@ -39,10 +47,11 @@ pub(super) struct Watch<'a> {
     pub(super) deadline: f64,
     /// Seconds that writing all of it took last.
     pub(super) writing_seconds: f64,
-    /// Bits that the program flipped itself (node, offset, bits), and whether they were found.
-    planted: Vec<((NodeId, u64, u64), bool)>,
-    /// Wrong words of the passes before this one.
+    /// Words in which the program flipped bits itself, until they are found.
+    planted: Vec<Planted>,
+    /// Wrong words of the passes before this one, and those of this one that the program itself made.
     wrong_before: u64,
+    own_words: u64,
     /// Memory that is to be left for others.
     least_free: Bytes,
     work: SoakWork,
@@ -76,6 +85,7 @@ impl<'a> Watch<'a> {
             writing_seconds: 0.0,
             planted: Vec::new(),
             wrong_before: 0,
+            own_words: 0,
             least_free: role(step).unwrap_or_default().least_free,
             work: SoakWork::default(),
             last: (Vec::new(), began),
@@ -114,14 +124,17 @@ impl<'a> Watch<'a> {
     pub(super) fn begin(&mut self, work: SoakWork) {
         self.work = work;
         self.last = (vec![0; self.soak.memory.len()], self.now());
-        self.wrong_before = self.soak.wrong_words;
+        (self.wrong_before, self.own_words) = (self.soak.wrong_words, 0);
     }
 
     /// A look at a pass; whether it is to go on.
     pub(super) fn tick(&mut self, moved: &Moved<'_>) -> bool {
-        self.count(moved.bytes, moved.now, moved.state);
+        self.count(moved.bytes, moved.now);
+        if self.work == SoakWork::Take {
+            self.sample_if_due(moved.state);
+        }
         let found = self.found(moved.wrong);
-        self.soak.wrong_words = (self.wrong_before + moved.wrong_words).saturating_sub(self.own_found());
+        self.soak.wrong_words = (self.wrong_before + moved.wrong_words).saturating_sub(self.own_words);
         self.tell(&found);
         if self.host.stopped() {
             self.soak.ended.get_or_insert_with(says::stopped_by_user);
@@ -149,10 +162,12 @@ impl<'a> Watch<'a> {
     fn found(&mut self, wrong: &[WrongWord]) -> Vec<WrongWord> {
         let mut others = Vec::new();
         for word in wrong {
-            let key = (word.node, word.offset, word.bits());
-            match self.planted.iter_mut().find(|(planted, found)| *planted == key && !*found) {
-                Some((_, found)) => *found = true,
-                None => others.push(word.clone()),
+            let is_here = |own: &Planted| own.node == word.node && own.offset == word.offset;
+            let own = self.planted.iter().position(is_here).map(|at| self.planted.swap_remove(at));
+            // Memory that changed other bits of the same word is at fault all the same.
+            match own.is_some_and(|own| own.bits == word.bits()) {
+                true => self.own_words += 1,
+                false => others.push(word.clone()),
             }
         }
         let room = Soak::MOST_WORDS.saturating_sub(self.soak.wrong.len());
@@ -160,19 +175,26 @@ impl<'a> Watch<'a> {
         others
     }
 
-    /// Bits that the program flipped, and found again.
-    fn own_found(&self) -> u64 {
-        self.planted.iter().filter(|(_, found)| *found).count() as u64
-    }
-
-    /// The end of a pass.
-    pub(super) fn end(&mut self, passed: &Passed) {
+    /// The end of a pass. Rates are those of whole passes: nodes that are done earlier would make the last part of one
+    /// look slow.
+    pub(super) fn end(&mut self, passed: &Passed, state: &dyn Fn() -> SoakState) {
         let at = self.seconds();
         self.soak.lost.extend(passed.lost.iter().map(|page| LostPage { at, ..page.clone() }));
+        if passed.is_whole || self.work == SoakWork::Take {
+            self.sample_if_due(state);
+        } else {
+            self.open[self.work as usize] = Open::default();
+        }
+    }
+
+    fn sample_if_due(&mut self, state: &dyn Fn() -> SoakState) {
+        if self.open[self.work as usize].seconds >= self.sample_seconds {
+            self.sample(self.work, state());
+        }
     }
 
     /// Adds what was moved since the last tick to the sample that is open.
-    fn count(&mut self, bytes: &[u64], now: f64, state: &dyn Fn() -> SoakState) {
+    fn count(&mut self, bytes: &[u64], now: f64) {
         let open = &mut self.open[self.work as usize];
         open.bytes.resize(bytes.len(), 0);
         for ((sum, now), before) in open.bytes.iter_mut().zip(bytes).zip(&self.last.0) {
@@ -181,9 +203,6 @@ impl<'a> Watch<'a> {
         open.seconds += now - self.last.1;
         self.spent[self.work as usize] += now - self.last.1;
         self.last = (bytes.to_vec(), now);
-        if open.seconds >= self.sample_seconds {
-            self.sample(self.work, state());
-        }
     }
 
     /// Closes a sample.
@@ -194,11 +213,11 @@ impl<'a> Watch<'a> {
     }
 
     /// Closes what is open at the end, if it lasted long enough to say something.
-    pub(super) fn close_samples(&mut self) {
+    pub(super) fn close_samples(&mut self, state: SoakState) {
         const WORTH: f64 = 0.2;
         for work in [SoakWork::Take, SoakWork::Write, SoakWork::Read, SoakWork::ReadFar, SoakWork::Copy] {
             if self.open[work as usize].seconds > WORTH {
-                self.sample(work, SoakState::default());
+                self.sample(work, state);
             }
         }
     }
@@ -229,17 +248,16 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Flips a bit that the comparison must find.
+    /// Notes that a bit was flipped, which the comparison must find.
     pub(super) fn plant(&mut self, part: usize, offset: u64, bits: u64) {
-        self.planted.push(((self.soak.memory[part].node, offset, bits), false));
+        self.planted.push(Planted { node: self.soak.memory[part].node, offset, bits });
     }
 
-    /// Notes whether the bits that the program flipped were found, where the memory was read as a whole.
-    pub(super) fn judge_proof(&mut self, is_whole: bool) {
-        let found = self.own_found() == self.planted.len() as u64;
-        self.soak.proven = (!self.planted.is_empty() && (found || is_whole)).then_some(found);
-        self.wrong_before = self.soak.wrong_words;
-        self.planted.clear();
+    /// Notes whether the bits that the program flipped were found. Where the memory was not read as a whole, those that
+    /// were not found may still be.
+    pub(super) fn judge_proof(&mut self, was_planted: bool, is_whole: bool) {
+        let found = self.planted.is_empty();
+        self.soak.proven = (was_planted && (found || is_whole)).then_some(found);
     }
 
     /// Notes what a pass compared of each node.

@@ -85,14 +85,17 @@ impl LinuxSoak {
         let of = |id: NodeId| machine.node(id).and_then(|node| machine.memory_of(node)).map(Bytes);
         let held = |part: &Part| SoakedNode {
             node: part.node,
-            held: Bytes(part.blocks * BLOCK),
+            planned: Bytes(part.blocks * BLOCK),
             of: of(part.node),
             ..SoakedNode::default()
         };
         let nodes = parts.iter().map(held).collect();
         let homes: Vec<Option<usize>> = setup.threads.iter().map(|thread| Some(thread.region)).collect();
         let blocks: Vec<u64> = parts.iter().map(|part| part.blocks).collect();
-        let is_cached = base < 4 * machine.reachable_cache_bytes(&setup.cpus());
+        // Where caches are not declared: larger than any sold for fewer than ten thousand dollars.
+        const UNDECLARED: u64 = 512 << 20;
+        let caches = machine.all_cache_bytes(&setup.cpus()).unwrap_or(UNDECLARED);
+        let is_cached = base < 4 * caches;
         let watches = parts.iter().filter_map(|part| PoisonWatch::new(&part.mapping).ok()).collect();
         let memory = Memory { parts, shares: shares(&blocks, &homes), is_cached };
         let shared = Arc::new(Shared::new(memory, born));
@@ -119,7 +122,11 @@ impl LinuxSoak {
     fn lost(&mut self) -> Vec<LostPage> {
         let pages = poisoned_pages(self.known_lost);
         self.known_lost += pages.len();
-        pages.iter().filter_map(|page| self.shared.memory.lost(page)).collect()
+        let mut lost: Vec<LostPage> = pages.iter().filter_map(|page| self.shared.memory.lost(page)).collect();
+        // Several threads may have touched one.
+        lost.sort_by_key(|page| page.address);
+        lost.dedup_by_key(|page| page.address);
+        lost
     }
 }
 

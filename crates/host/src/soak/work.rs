@@ -64,10 +64,16 @@ pub(super) struct Shared {
     /// Blocks of its share that each thread wrote last, and at most.
     written: Vec<AtomicU64>,
     taken: Vec<AtomicU64>,
+    /// Blocks of its share that the system has memory for.
+    room: Vec<AtomicU64>,
     /// Threads that reached the end of what they had to do.
     ended: AtomicU64,
     pub(super) wrong_words: AtomicU64,
     wrong: Mutex<Vec<WrongWord>>,
+    /// Words in which bits were flipped: they are told of whatever else is wrong.
+    flipped: Mutex<Vec<(NodeId, u64)>>,
+    /// Pages that had been taken away when the memory was written last.
+    lost_before: AtomicU64,
     born: Instant,
     began: f64,
 }
@@ -82,9 +88,12 @@ impl Shared {
             moved: zeros(parts),
             written: zeros(threads),
             taken: zeros(threads),
+            room: (0..threads).map(|_| AtomicU64::new(u64::MAX)).collect(),
             ended: AtomicU64::new(0),
             wrong_words: AtomicU64::new(0),
             wrong: Mutex::default(),
+            flipped: Mutex::default(),
+            lost_before: AtomicU64::new(0),
             born,
             began: born.elapsed().as_secs_f64(),
         }
@@ -92,6 +101,10 @@ impl Shared {
 
     pub(super) fn begin(&self, pass: Pass) {
         *locked(&self.pass) = Some(pass);
+        if matches!(pass.work, SoakWork::Take | SoakWork::Write) {
+            locked(&self.flipped).clear();
+            self.lost_before.store(poisoned() as u64, Relaxed);
+        }
         self.stop.store(false, Relaxed);
         self.ended.store(0, Relaxed);
         self.wrong_words.store(0, Relaxed);
@@ -110,13 +123,27 @@ impl Shared {
         self.ended.load(Relaxed) == self.memory.shares.len() as u64
     }
 
+    /// What a thread copies; nothing where the system had too little memory for all shares: halves are then not whole.
+    fn copies(&self, thread: usize) -> Vec<(Chunk, Chunk)> {
+        let is_whole = self.room.iter().all(|room| room.load(Relaxed) == u64::MAX);
+        if is_whole { copies(&self.memory.shares, thread) } else { Vec::new() }
+    }
+
     /// Flips a bit of the first word of a node that was written.
     pub(super) fn flip(&self, part: usize, bit: u8) -> Option<u64> {
         let chunks = self.memory.shares.iter().zip(&self.written);
-        let mut first = chunks.filter(|(_, written)| written.load(Relaxed) > 0).filter_map(|(share, _)| share.first());
+        let mut first = chunks.flat_map(|(share, written)| {
+            let written = written.load(Relaxed);
+            let begins = share.iter().scan(0, |end, chunk| {
+                *end += chunk.blocks;
+                Some((*end - chunk.blocks, *chunk))
+            });
+            begins.take_while(move |(begin, _)| *begin < written).map(|(_, chunk)| chunk)
+        });
         let chunk = first.find(|chunk| chunk.part == part)?;
         let offset = chunk.first * BLOCK;
         self.memory.parts[part].mapping.fill(offset as usize, 8, |words| words[0] ^= 1 << bit);
+        locked(&self.flipped).push((self.memory.parts[part].node, offset));
         Some(offset)
     }
 }
@@ -178,9 +205,11 @@ impl Now<'_> {
         self.shared.moved[chunk.part].fetch_add(BLOCK, Relaxed);
     }
 
-    /// Writes its own share; the memory comes from the system where it is the first time.
+    /// Writes its own share; the memory comes from the system where it is the first time. What the system refuses is
+    /// none of it from then on.
     fn write(&self) -> ControlFlow<()> {
-        let [written, taken] = [&self.shared.written, &self.shared.taken].map(|all| &all[self.index]);
+        let [written, taken, room] =
+            [&self.shared.written, &self.shared.taken, &self.shared.room].map(|all| &all[self.index]);
         written.store(0, Relaxed);
         for chunk in &self.shared.memory.shares[self.index] {
             let part = self.part(chunk);
@@ -188,9 +217,13 @@ impl Now<'_> {
             part.mapping.fill(from, (chunk.blocks * BLOCK) as usize, |words| {
                 for (block, words) in words.chunks_exact_mut(BLOCK as usize / 8).enumerate() {
                     self.goes_on()?;
-                    let offset = from + block * BLOCK as usize;
-                    if written.load(Relaxed) >= taken.load(Relaxed) && is_refused(&part.mapping, offset) {
-                        return ControlFlow::Break(());
+                    let (offset, before) = (from + block * BLOCK as usize, written.load(Relaxed));
+                    if before >= taken.load(Relaxed) && before < room.load(Relaxed) && is_refused(&part.mapping, offset)
+                    {
+                        room.store(before, Relaxed);
+                    }
+                    if before >= room.load(Relaxed) {
+                        break;
                     }
                     self.write_pages(words, (part.base + offset as u64) / PAGE_BYTES);
                     tiermark_kernels::cache::drain();
@@ -217,7 +250,7 @@ impl Now<'_> {
     fn read(&self, writer: usize) -> ControlFlow<()> {
         let mut left = self.shared.written[writer].load(Relaxed);
         let copied = match self.pass.between {
-            SoakBetween::Copied => copies(&self.shared.memory.shares, writer),
+            SoakBetween::Copied => self.shared.copies(writer),
             _ => Vec::new(),
         };
         for chunk in &self.shared.memory.shares[writer] {
@@ -234,6 +267,10 @@ impl Now<'_> {
                         _ => part.base + from + block * BLOCK,
                     };
                     self.compare(part, words, from + block * BLOCK, origin);
+                    // The next one to read it is to get it from memory as well.
+                    if self.shared.memory.is_cached {
+                        part.mapping.flush_lines((from + block * BLOCK) as usize, BLOCK as usize);
+                    }
                     self.moved(chunk);
                 }
                 ControlFlow::Continue(())
@@ -257,12 +294,18 @@ impl Now<'_> {
     fn differs(&self, part: &Part, words: &mut [u64], offset: u64, key: u64) {
         let address = part.mapping.address() as u64 + offset;
         let is_lost = |page: &PoisonedPage| (page.address..page.address + page.bytes).contains(&(address as usize));
-        if !poisoned_pages(0).iter().any(is_lost) {
+        if !poisoned_pages(self.shared.lost_before.load(Relaxed) as usize).iter().any(is_lost) {
+            let mut is_still = false;
             for (index, word) in words.iter_mut().enumerate() {
                 let expected = self.table[index] ^ key;
                 if *word != expected {
                     self.wrong(part, word, expected, offset + index as u64 * 8);
+                    is_still = true;
                 }
+            }
+            // It was right when it was looked at again: somewhere in the page, and nobody knows where.
+            if !is_still {
+                self.wrong(part, &mut words[0], self.table[0] ^ key, offset);
             }
         }
         soak::write(words, &self.table, key);
@@ -272,7 +315,8 @@ impl Now<'_> {
     fn wrong(&self, part: &Part, word: &mut u64, expected: u64, offset: u64) {
         let found = *word;
         // Of a fault with very many words the first say which it is.
-        if self.shared.wrong_words.fetch_add(1, Relaxed) >= Soak::MOST_WORDS as u64 {
+        let is_known = self.shared.wrong_words.fetch_add(1, Relaxed) >= Soak::MOST_WORDS as u64;
+        if is_known && !locked(&self.shared.flipped).contains(&(part.node, offset)) {
             return;
         }
         let [again, rewritten] = soak::tried_again(word, expected);
@@ -295,7 +339,7 @@ impl Now<'_> {
 
     /// Copies half of another share over half of its own.
     fn copy(&self) -> ControlFlow<()> {
-        for (from, to) in copies(&self.shared.memory.shares, self.index) {
+        for (from, to) in self.shared.copies(self.index) {
             let (source, target) = (self.part(&from), self.part(&to));
             let bytes = (to.blocks * BLOCK) as usize;
             source.mapping.fill((from.first * BLOCK) as usize, bytes, |words| {
@@ -355,7 +399,6 @@ impl Now<'_> {
                         }
                     }
                 }
-                self.shared.moved[*part].fetch_add(2 * TURNS * LINE, Relaxed);
             }
             if places.is_empty() {
                 return ControlFlow::Continue(());

@@ -56,5 +56,7 @@ messages! {
         "the server does not keep its speed under load",
         "look at its cooling and its power limits; on a shared machine repeat it at another time";
 
+    Note first_wrong(node: NodeId, address: &str): "the first on node {node} at {address}";
+
     Note covered_in_part(covered: Bytes, held: Bytes): "{covered} of {held} were compared: give more --time";
 }

@@ -160,3 +160,36 @@ fn what_cannot_be_had_is_refused() {
     let plan = plan(serde_json::json!({ "level": "long" }), Scope::default()).unwrap();
     assert!((plan.max_seconds - 28800.0).abs() < 1e-9);
 }
+
+#[test]
+fn far_cpus_are_of_another_node_however_cpus_are_numbered() {
+    for smt in [1, 2] {
+        let synth =
+            Synth { sockets: 2, cores_per_node: 4, cores_per_llc: 4, smt, node_bytes: 4 * GIB, ..Synth::default() };
+        let host = SimHost::new(synth.machine().unwrap(), Vec::new(), SimOptions::default());
+        let machine = tiermark_engine::Host::machine(&host);
+        let plan = soak::PROBE.plan(&testing::request("soak"), tiermark_engine::Host::lab(&host)).unwrap();
+        let nodes: Vec<Option<u32>> =
+            plan.steps[0].setup.threads.iter().map(|thread| machine.node_of(thread.cpu)).collect();
+        let threads = nodes.len();
+        for thread in 0..threads {
+            let far = tiermark_engine::soak::partner(thread, threads, true);
+            assert_ne!(nodes[thread], nodes[far], "{smt}: {nodes:?}");
+        }
+        let near = (0..threads).filter(|thread| nodes[*thread] == nodes[(thread + 1) % threads]).count();
+        assert_eq!(near, threads - 2, "{nodes:?}");
+    }
+}
+
+#[test]
+fn a_small_group_on_a_large_machine_is_soaked_to_the_end() {
+    let synth = Synth { cores_per_node: 2, cores_per_llc: 2, smt: 1, node_bytes: 64 * GIB, ..Synth::default() };
+    let mut machine = synth.machine().unwrap();
+    let group = Cgroup { memory_limit: Some(4 * GIB), ..Cgroup::default() };
+    machine.system.cgroup = Some(group);
+    let host = SimHost::new(machine, Vec::new(), SimOptions::default());
+    let plan = soak::PROBE.plan(&testing::request("soak"), tiermark_engine::Host::lab(&host)).unwrap();
+    let Role::Soak(role) = plan.steps[0].setup.threads[0].role else { panic!("{plan:?}") };
+    let taken = plan.steps[0].setup.total_bytes().0;
+    assert!(taken < 4 * GIB && role.least_free.0 < 4 * GIB - taken, "{taken} {role:?}");
+}
