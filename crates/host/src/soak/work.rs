@@ -1,7 +1,7 @@
 //! What the threads of a soak do in a pass.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use tiermark_engine::soak::{BLOCK, Chunk, PAGE_BYTES, Pass, WORDS, copies, partn
 use tiermark_kernels::soak;
 use tiermark_model::{Bytes, CpuId, Hex, LostPage, NodeId, Soak, SoakBetween, SoakWork, WrongWord};
 use tiermark_stats::Rng;
-use tiermark_system::{Mapping, PoisonedPage, SharedLines, pin, poisoned, poisoned_pages};
+use tiermark_system::{Mapping, PoisonedPage, SharedLines, pin, poisoned, poisoned_pages, settle_poisoned};
 
 use super::{locked, zeros};
 use crate::physical;
@@ -59,6 +59,8 @@ pub(super) struct Shared {
     pub(super) memory: Memory,
     pass: Mutex<Option<Pass>>,
     pub(super) stop: AtomicBool,
+    /// How many pages had been taken away when memory was written last.
+    lost_before: AtomicUsize,
     /// Bytes of each node in this pass.
     moved: Vec<AtomicU64>,
     /// Blocks of its share that each thread wrote last, and at most.
@@ -79,6 +81,7 @@ impl Shared {
             memory,
             pass: Mutex::new(None),
             stop: AtomicBool::new(false),
+            lost_before: AtomicUsize::new(0),
             moved: zeros(parts),
             written: zeros(threads),
             taken: zeros(threads),
@@ -92,6 +95,9 @@ impl Shared {
 
     pub(super) fn begin(&self, pass: Pass) {
         *locked(&self.pass) = Some(pass);
+        if matches!(pass.work, SoakWork::Take | SoakWork::Write) {
+            self.lost_before.store(settle_poisoned(), Relaxed);
+        }
         self.stop.store(false, Relaxed);
         self.ended.store(0, Relaxed);
         self.wrong_words.store(0, Relaxed);
@@ -252,12 +258,12 @@ impl Now<'_> {
         }
     }
 
-    /// Notes the wrong words of a page, and makes it right.
+    /// Notes the wrong words of a page, unless it was taken away since it was written; makes it right.
     #[cold]
     fn differs(&self, part: &Part, words: &mut [u64], offset: u64, key: u64) {
         let address = part.mapping.address() as u64 + offset;
         let is_lost = |page: &PoisonedPage| (page.address..page.address + page.bytes).contains(&(address as usize));
-        if !poisoned_pages(0).iter().any(is_lost) {
+        if !poisoned_pages(self.shared.lost_before.load(Relaxed)).iter().any(is_lost) {
             for (index, word) in words.iter_mut().enumerate() {
                 let expected = self.table[index] ^ key;
                 if *word != expected {
