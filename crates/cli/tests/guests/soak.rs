@@ -90,8 +90,8 @@ fn assert_bound(left: &Left, soak: &Value) {
 #[test]
 #[ignore = "boots a guest: ./test"]
 fn a_page_that_the_kernel_takes_away_is_reported_and_the_run_goes_on() {
-    // A page amid the largest mapping, once it is there: first one that a touch finds gone, then one of which the kernel
-    // tells at once.
+    // A page amid the largest mapping, once it is there: first one that a touch finds gone, then one that the kernel
+    // signals at once.
     let left = guest_with(
         "1node",
         &["--kernel", "generic"],
