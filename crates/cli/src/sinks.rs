@@ -306,7 +306,8 @@ impl Sink for Progress {
             }
             Event::Soaking { work, rate, errors, remaining_seconds, done, .. } => {
                 let rate = rate.map_or_else(String::new, |rate| format!(", {} GB/s", format_gbs(rate)));
-                self.bar.set_message(format!("soak, {}{rate}, {}", doing(*work), count_of(*errors, "wrong word")));
+                // What matters most comes first: a narrow terminal cuts off the end.
+                self.bar.set_message(format!("{}{rate}, {}", count_of(*errors, "wrong word"), doing(*work)));
                 self.advance(*done, *remaining_seconds);
             }
             Event::Observed { .. }

@@ -24,7 +24,7 @@ pub use hsmp::HsmpDevice;
 pub use ident::{live_facts, page_bytes};
 pub use mem::{Advice, Cycle, How, Mapping, nameless_file, shared_file};
 pub use perf::open_perf_event;
-pub use poison::{PoisonWatch, PoisonedPage, poisoned, poisoned_pages};
+pub use poison::{PoisonWatch, PoisonedPage, poisoned, poisoned_pages, settle_poisoned};
 pub use sched::{
     PageRule, Usage, affinity, allowed_nodes, cpu_now, pin, process_cpu_ns, relax, thread_cpu_ns, thread_usage,
     yield_now,

@@ -26,6 +26,8 @@ static RANGES: [[AtomicUsize; 2]; MOST_RANGES] = [const { [AtomicUsize::new(0), 
 static PAGES: [AtomicUsize; MOST_PAGES] = [const { AtomicUsize::new(0) }; MOST_PAGES];
 /// How many there are.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
+/// How many of them there were when memory was written last.
+static SETTLED: AtomicUsize = AtomicUsize::new(0);
 /// How many watch, and what the signal did before the first of them.
 static BEFORE: Mutex<(u32, Option<libc::sigaction>)> = Mutex::new((0, None));
 
@@ -75,9 +77,20 @@ extern "C" fn taken(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_
         unsafe { libc::signal(libc::SIGBUS, libc::SIG_DFL) };
         return;
     }
-    let place = COUNT.fetch_add(1, SeqCst);
-    if let Some(place) = PAGES.get(place) {
-        place.store(page | bits, SeqCst);
+    note(page | bits);
+}
+
+/// Remembers a page, once between two writes of memory: several threads may find it gone at the same time.
+fn note(word: usize) {
+    for (place, page) in PAGES.iter().enumerate().skip(SETTLED.load(SeqCst)) {
+        match page.compare_exchange(0, word, SeqCst, SeqCst) {
+            Ok(_) => {
+                COUNT.fetch_max(place + 1, SeqCst);
+                return;
+            }
+            Err(before) if before == word => return,
+            Err(_) => {}
+        }
     }
 }
 
@@ -130,6 +143,13 @@ pub fn poisoned() -> usize {
     COUNT.load(Relaxed)
 }
 
+/// As [`poisoned`], where memory is about to be written again: a page that is taken away once more is another one.
+pub fn settle_poisoned() -> usize {
+    let count = poisoned();
+    SETTLED.store(count, SeqCst);
+    count
+}
+
 /// Those from a number on.
 #[must_use]
 pub fn poisoned_pages(from: usize) -> Vec<PoisonedPage> {
@@ -138,7 +158,7 @@ pub fn poisoned_pages(from: usize) -> Vec<PoisonedPage> {
         let bits = word & 0x3f;
         PoisonedPage { address: word >> bits << bits, bytes: 1 << bits }
     };
-    PAGES.iter().take(poisoned()).skip(from).map(page).filter(|page| page.address != 0).collect()
+    PAGES.iter().take(poisoned()).skip(from).map(page).collect()
 }
 
 #[cfg(test)]
@@ -164,18 +184,25 @@ mod tests {
         mapping.fill(0, 1 << 20, |words| words.fill(7));
         let watch = PoisonWatch::new(&mapping).unwrap();
         let before = poisoned();
-        let mut info = record(BUS_MCEERR_AR, mapping.address() + 8192 + 136, 12);
-        taken(libc::SIGBUS, &raw mut info, ptr::null_mut());
+        // Two threads touch it at the same time.
+        for code in [BUS_MCEERR_AR, BUS_MCEERR_AO] {
+            let mut info = record(code, mapping.address() + 8192 + 136, 12);
+            taken(libc::SIGBUS, &raw mut info, ptr::null_mut());
+        }
         assert_eq!(poisoned_pages(before), [PoisonedPage { address: mapping.address() + 8192, bytes: 4096 }]);
         mapping.fill(0, 1 << 20, |words| {
             assert!(words[1024..1536].iter().all(|word| *word == 0));
             assert_eq!((words[1023], words[1536]), (7, 7));
         });
+        assert_eq!(settle_poisoned(), before + 1);
+        let mut info = record(BUS_MCEERR_AR, mapping.address() + 8192, 12);
+        taken(libc::SIGBUS, &raw mut info, ptr::null_mut());
+        assert_eq!(poisoned_pages(before + 1), poisoned_pages(before)[..1]);
         // No error of memory, or none of the mapping: the page stays, and the signal does what it did.
         for mut info in [record(2, mapping.address(), 12), record(BUS_MCEERR_AR, 4096, 12)] {
             taken(libc::SIGBUS, &raw mut info, ptr::null_mut());
         }
-        assert_eq!(poisoned(), before + 1);
+        assert_eq!(poisoned(), before + 2);
         drop(watch);
     }
 }

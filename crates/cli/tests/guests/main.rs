@@ -9,6 +9,7 @@ mod checks;
 #[path = "../common/mod.rs"]
 mod common;
 mod os;
+mod soak;
 mod tenants;
 mod tiers;
 

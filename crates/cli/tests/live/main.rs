@@ -17,4 +17,5 @@ mod load;
 mod measured;
 mod os;
 mod shown;
+mod soak;
 mod tune;

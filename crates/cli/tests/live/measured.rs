@@ -170,7 +170,8 @@ fn stopped_by(user: &User, signal: Signal, after: Duration) -> (Ran, Duration) {
     stopped(user, &QUICK, signal, after)
 }
 
-fn stopped(user: &User, arguments: &[&str], signal: Signal, after: Duration) -> (Ran, Duration) {
+/// Starts a run, waits until it measures and then some, and sends a signal; how long it took to end.
+pub(crate) fn stopped(user: &User, arguments: &[&str], signal: Signal, after: Duration) -> (Ran, Duration) {
     let child = user.start(arguments);
     let pid = Pid::from_raw(child.id() as i32).unwrap();
     let began = Instant::now();

@@ -110,7 +110,8 @@ pub(crate) fn role(step: &Step) -> Option<SoakRole> {
     })
 }
 
-/// Carries a soak out, until `deadline` (seconds of [`Host::now`]). Listeners get the observation each minute.
+/// Carries a soak out, until `deadline` (seconds of [`Host::now`]). Listeners get the observation
+/// meanwhile, at least each minute.
 pub(crate) fn soak(host: &mut dyn Host, step: &Step, deadline: f64, sink: &mut dyn Sink) -> Observation {
     let role = role(step).unwrap_or_default();
     let rig = match host.soak(&step.setup) {

@@ -13,8 +13,10 @@ use crate::host::Host;
 const MOST_SAMPLES: f64 = 300.0;
 /// Seconds of a sample at least.
 const LEAST_SECONDS: f64 = 1.0;
-/// Seconds between two observations that listeners get: what a kill may lose.
-const REPORT_EVERY: f64 = 60.0;
+/// Seconds between two observations that listeners get, at least and at most, and their share of the time: what a kill
+/// may lose.
+const REPORT_SECONDS: [f64; 2] = [2.0, 60.0];
+const REPORT_SHARE: f64 = 0.1;
 /// Seconds between two looks at the memory that is free for others.
 const LOOK_EVERY: f64 = 1.0;
 /// Seconds that a rest lasts between two looks at the clock.
@@ -63,6 +65,7 @@ pub(super) struct Watch<'a> {
     reported: f64,
     looked: f64,
     sample_seconds: f64,
+    report_seconds: f64,
 }
 
 impl<'a> Watch<'a> {
@@ -75,6 +78,7 @@ impl<'a> Watch<'a> {
     ) -> Self {
         let began = host.now();
         let sample_seconds = ((deadline - began) / MOST_SAMPLES).max(LEAST_SECONDS);
+        let report_seconds = (REPORT_SHARE * (deadline - began)).clamp(REPORT_SECONDS[0], REPORT_SECONDS[1]);
         Self {
             host,
             sink,
@@ -94,6 +98,7 @@ impl<'a> Watch<'a> {
             reported: began,
             looked: began,
             sample_seconds,
+            report_seconds,
         }
     }
 
@@ -143,7 +148,7 @@ impl<'a> Watch<'a> {
             self.looked = self.now();
             self.look((moved.free)());
         }
-        if self.now() - self.reported >= REPORT_EVERY {
+        if self.now() - self.reported >= self.report_seconds {
             self.reported = self.now();
             self.report();
         }
@@ -293,7 +298,8 @@ impl<'a> Watch<'a> {
     /// Tells listeners how far it is.
     fn tell(&mut self, wrong: &[WrongWord]) {
         let whole = self.deadline - self.began;
-        let rate = self.soak.samples.last().map(SoakSample::rate);
+        let last = self.soak.samples.iter().rev().find(|sample| sample.work == self.work);
+        let rate = last.map(SoakSample::rate).filter(|rate| *rate > 0.0);
         let (remaining_seconds, done) = (self.left().max(0.0), (self.seconds() / whole).min(1.0));
         let (step, work, errors) = (self.step, self.work, self.soak.wrong_words);
         self.sink.event(&Event::Soaking { step, work, rate, wrong, errors, remaining_seconds, done });

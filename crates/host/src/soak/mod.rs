@@ -207,3 +207,18 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 fn zeros(parts: usize) -> Vec<AtomicU64> {
     (0..parts).map(|_| AtomicU64::new(0)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_process_is_the_first_to_go_only_while_it_soaks() {
+        let now = || fs::read_to_string(OOM_FILE).unwrap().trim().to_owned();
+        let before = now();
+        let first = FirstToGo::new();
+        assert_eq!(now(), FIRST_TO_GO);
+        drop(first);
+        assert_eq!(now(), before);
+    }
+}

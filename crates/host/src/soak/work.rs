@@ -1,7 +1,7 @@
 //! What the threads of a soak do in a pass.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use tiermark_engine::soak::{BLOCK, Chunk, PAGE_BYTES, Pass, WORDS, copies, partn
 use tiermark_kernels::soak;
 use tiermark_model::{Bytes, CpuId, Hex, LostPage, NodeId, Soak, SoakBetween, SoakWork, WrongWord};
 use tiermark_stats::Rng;
-use tiermark_system::{Mapping, PoisonedPage, SharedLines, pin, poisoned, poisoned_pages};
+use tiermark_system::{Mapping, PoisonedPage, SharedLines, pin, poisoned, poisoned_pages, settle_poisoned};
 
 use super::{locked, zeros};
 use crate::physical;
@@ -59,6 +59,8 @@ pub(super) struct Shared {
     pub(super) memory: Memory,
     pass: Mutex<Option<Pass>>,
     pub(super) stop: AtomicBool,
+    /// How many pages had been taken away when memory was written last.
+    lost_before: AtomicUsize,
     /// Bytes of each node in this pass.
     moved: Vec<AtomicU64>,
     /// Blocks of its share that each thread wrote last, and at most.
@@ -72,8 +74,6 @@ pub(super) struct Shared {
     wrong: Mutex<Vec<WrongWord>>,
     /// Words in which bits were flipped: they are told of whatever else is wrong.
     flipped: Mutex<Vec<(NodeId, u64)>>,
-    /// Pages that had been taken away when the memory was written last.
-    lost_before: AtomicU64,
     born: Instant,
     began: f64,
 }
@@ -85,6 +85,7 @@ impl Shared {
             memory,
             pass: Mutex::new(None),
             stop: AtomicBool::new(false),
+            lost_before: AtomicUsize::new(0),
             moved: zeros(parts),
             written: zeros(threads),
             taken: zeros(threads),
@@ -93,7 +94,6 @@ impl Shared {
             wrong_words: AtomicU64::new(0),
             wrong: Mutex::default(),
             flipped: Mutex::default(),
-            lost_before: AtomicU64::new(0),
             born,
             began: born.elapsed().as_secs_f64(),
         }
@@ -103,7 +103,7 @@ impl Shared {
         *locked(&self.pass) = Some(pass);
         if matches!(pass.work, SoakWork::Take | SoakWork::Write) {
             locked(&self.flipped).clear();
-            self.lost_before.store(poisoned() as u64, Relaxed);
+            self.lost_before.store(settle_poisoned(), Relaxed);
         }
         self.stop.store(false, Relaxed);
         self.ended.store(0, Relaxed);
@@ -289,12 +289,12 @@ impl Now<'_> {
         }
     }
 
-    /// Notes the wrong words of a page, and makes it right.
+    /// Notes the wrong words of a page, unless it was taken away since it was written; makes it right.
     #[cold]
     fn differs(&self, part: &Part, words: &mut [u64], offset: u64, key: u64) {
         let address = part.mapping.address() as u64 + offset;
         let is_lost = |page: &PoisonedPage| (page.address..page.address + page.bytes).contains(&(address as usize));
-        if !poisoned_pages(self.shared.lost_before.load(Relaxed) as usize).iter().any(is_lost) {
+        if !poisoned_pages(self.shared.lost_before.load(Relaxed)).iter().any(is_lost) {
             let mut is_still = false;
             for (index, word) in words.iter_mut().enumerate() {
                 let expected = self.table[index] ^ key;

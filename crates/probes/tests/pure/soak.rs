@@ -1,6 +1,6 @@
 //! The soak on simulated machines: every planted fault is found with its address and kind, and none where none is.
 
-use tiermark_engine::run_experiment;
+use tiermark_engine::{Event, Sink, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::*;
 use tiermark_probes::soak;
@@ -105,6 +105,29 @@ fn a_server_that_becomes_slower_when_it_is_hot_is_seen() {
     let minute = slow.from / 60.0;
     assert!((slow.share() - 0.11).abs() < 0.01 && (12.0..17.0).contains(&minute), "{slow:?}");
     assert!(slow.throttled.unwrap() > 1000, "{slow:?}");
+}
+
+/// The seconds at which listeners get what was compared until then.
+#[derive(Default)]
+struct Reports(Vec<f64>);
+
+impl Sink for Reports {
+    fn event(&mut self, event: &Event<'_>) {
+        if let Event::Observed { observation } = event {
+            self.0.push(observation.seconds);
+        }
+    }
+}
+
+#[test]
+fn a_kill_loses_a_tenth_of_a_soak_and_no_more_than_a_minute() {
+    for (seconds, every) in [(10.0, 2.0), (60.0, 6.0), (3600.0, 60.0)] {
+        let mut reports = Reports::default();
+        run_experiment(&soak::PROBE, &request(seconds), &mut host(SimMemory::default()), &mut reports).unwrap();
+        let gaps: Vec<f64> = reports.0.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(!gaps.is_empty() && gaps.iter().all(|gap| *gap < every + 1.0), "{seconds} s: {gaps:?}");
+        assert!(reports.0.len() as f64 <= seconds / every + 2.0, "{seconds} s: {}", reports.0.len());
+    }
 }
 
 #[test]
