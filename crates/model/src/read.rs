@@ -14,6 +14,7 @@ use crate::observation::{EdgeSeen, Finding, Observation, PerCycle, Rival};
 use crate::plan::{Plan, Request};
 use crate::run::{Experiment, Run};
 use crate::run_labels::RunLabels;
+use crate::soak::Soak;
 use crate::state::StateKind;
 use crate::tool::Tool;
 use crate::units::{Metric, Unit};
@@ -89,6 +90,8 @@ struct ObservationResults {
     rivals: Vec<Rival>,
     #[serde(default)]
     visits: RoundTrips,
+    #[serde(default)]
+    soak: Option<Box<Soak>>,
 }
 
 from_json!(RunResults);
@@ -120,6 +123,7 @@ impl From<RunResults> for Run {
             state: of.state,
             rivals: of.rivals,
             visits: of.visits.0,
+            soak: of.soak,
             ..Observation::new(of.step, Labels::new(), of.metric)
         };
         let experiment = |of: ExperimentResults| {
