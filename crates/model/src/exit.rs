@@ -71,8 +71,8 @@ impl Exit {
             Self::Failure => "a failure",
             Self::Usage => "bad usage",
             Self::Regression => {
-                "`doctor`: a problem; `compare --fail-over`: a number is worse; `check`: a failure; `fleet`: an odd host, \
-                 or with `--before` a worse median host"
+                "`doctor`: a problem; `compare --fail-over`: a number is worse; `check`: a failure; `soak`: a wrong \
+                 word or a lost page; `fleet`: an odd host, or with `--before` a worse median host"
             }
             Self::Refused => "refused: nothing was measured, changed or read",
             Self::Partial => {

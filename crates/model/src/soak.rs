@@ -121,6 +121,12 @@ impl Soak {
         self.slowdown.map(|slow| slow.share()).or_else(|| (read >= FEWEST).then_some(0.0))
     }
 
+    /// The rates of a node, by its index in [`Self::memory`], in the samples of a work.
+    pub fn rates(&self, node: usize, work: SoakWork) -> impl Iterator<Item = f64> {
+        let of_work = self.samples.iter().filter(move |sample| sample.work == work);
+        of_work.filter_map(move |sample| sample.rates.get(node).copied()).filter(|rate| *rate > 0.0)
+    }
+
     /// Whether a word was wrong, or a page lost.
     #[must_use]
     pub fn has_errors(&self) -> bool {

@@ -15,9 +15,9 @@
 //! * `cli/src/experiments/rows.rs`: its row, with examples, and the lines of `--quick` and `--full` if those of
 //!   `ProbeCommand::of` do not fit; `mod.rs` there: its place in the list. Options that are no parameters (`--csv` of
 //!   `loaded-latency`) make a file there.
-//! * Its name in texts: README.md, `docs/methods/README.md`, `cli/plans/full.toml` (all probes but `scan` and `survey`;
-//!   its `title` and `about` too), `cli/src/other_tools.toml` (commands of other programs that it replaces). If it plans from
-//!   the latency curve: `docs/methods/runs.md`, "Tiers". If it takes `--memory`: the cure of `memory_file_elsewhere`
+//! * Its name in texts: README.md, `docs/methods/README.md`, `cli/plans/full.toml` (all probes but `scan`,
+//!   `soak` and `survey`; its `title` and `about` too), `cli/src/other_tools.toml` (commands of other programs that it
+//!   replaces). If it plans from the latency curve: `docs/methods/runs.md`, "Tiers". If it takes `--memory`: the cure of `memory_file_elsewhere`
 //!   in `model/src/messages/setup.rs`. If it compares page sizes: the help of `--pages` in `cli/src/args/common.rs`.
 //! * Its name in tests that list probes: `shapes.rs` and `tier_sizes.rs` in `probes/tests/pure`, `simulated.rs` and
 //!   `plans.rs` in `cli/tests/pure`.
@@ -58,7 +58,8 @@
 //!
 //! Work that no `Role` of `model/src/setup.rs` does: a variant there, and in `host/src` the worker's loop (`work`,
 //! `worker.rs`). A new call of a rig is a method of `Rig` in `engine/src/host.rs`, for `host/src/rig.rs` and
-//! `sim/src/rig.rs`; `engine/src/run/visit.rs` makes the calls.
+//! `sim/src/rig.rs`; `engine/src/run/visit.rs` makes the calls. Work without visits, as that of `soak`, has a rig of its
+//! own: a method of `Host`, and its caller in `engine/src/run.rs`.
 
 use tiermark_engine::Probe;
 

@@ -9,9 +9,9 @@ use tiermark_engine::admit::admit_node;
 use tiermark_engine::{Lab, Probe, Study, Subject, nearest_memory_node};
 use tiermark_model::messages::soak as says;
 use tiermark_model::{
-    Bytes, CpuId, Effort, Finding, IdSet, Labels, Layout, MIB, MemPolicy, Metric, NodeId, Observation, Plan, Purpose,
-    Quantity, Refusal, RegionSetup, Request, Role, Setup, Soak, SoakRole, Step, StopRule, ThreadSetup, Tier, Unit,
-    Verdict, parse_seconds,
+    Bytes, CpuId, Effort, Finding, IdSet, Interval, Labels, Layout, MIB, MemPolicy, Metric, NodeId, Observation, Plan,
+    Purpose, Quantity, Refusal, RegionSetup, Request, Role, Setup, Soak, SoakRole, SoakWork, Step, StopRule,
+    ThreadSetup, Tier, Unit, Verdict, parse_seconds,
 };
 
 use crate::footprints::{Shares, nearly_all};
@@ -229,6 +229,13 @@ impl Study for SoakStudy {
     }
 }
 
+/// The interval of the median of a node's rates.
+fn interval(soak: &Soak, node: usize, work: SoakWork) -> Option<Interval> {
+    let rates: Vec<f64> = soak.rates(node, work).collect();
+    let (low, high) = tiermark_stats::median_interval(&rates)?;
+    Some(Interval { low, high, level: 0.95 })
+}
+
 /// What follows from a soak: errors first.
 fn findings(seen: &Observation, soak: &Soak) -> Vec<Finding> {
     if soak.checked() == 0 {
@@ -247,15 +254,17 @@ fn findings(seen: &Observation, soak: &Soak) -> Vec<Finding> {
     let first = soak.wrong.first().map(|word| (word.node, word.physical.unwrap_or(word.address)));
     let first = first.or_else(|| soak.lost.first().map(|page| (page.node, page.address)));
     all[0].notes.extend(first.map(|(node, address)| says::first_wrong(node, &address.to_string())));
-    for node in &soak.memory {
+    for (index, node) in soak.memory.iter().enumerate() {
         let of = || labels().with_node(node.node);
         all.push(found(Quantity::SoakCovered, of(), Some(node.covered.0 as f64), Unit::Bytes));
         if let Some(last) = all.last_mut().filter(|_| node.covered < node.planned) {
             last.notes.push(says::covered_in_part(node.covered, node.planned));
         }
-        let rates = [(Quantity::SoakRead, node.read), (Quantity::SoakWritten, node.written)];
-        for (quantity, rate) in rates.into_iter().filter(|(_, rate)| rate.is_some()) {
-            all.push(found(quantity, of(), rate, Unit::BytesPerSecond));
+        let rates =
+            [(Quantity::SoakRead, node.read, SoakWork::Read), (Quantity::SoakWritten, node.written, SoakWork::Write)];
+        for (quantity, rate, work) in rates.into_iter().filter(|(_, rate, _)| rate.is_some()) {
+            let interval = interval(soak, index, work);
+            all.push(Finding { interval, ..found(quantity, of(), rate, Unit::BytesPerSecond) });
         }
     }
     // Too short to tell is not "no slower".

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::{
-    Bytes, Hex, LostPage, NodeId, Observation, Run, Slowdown, Soak, SoakPhase, SoakSample, SoakWork, SoakedNode,
-    WrongKind, WrongWord, count_of,
+    Bytes, Hex, LostPage, NodeId, Observation, Run, Slowdown, Soak, SoakPattern, SoakPhase, SoakSample, SoakWork,
+    SoakedNode, WrongKind, WrongWord, count_of,
 };
 use tiermark_page::{
     Cell, Detail, Ink, Page, Plot, ROWS, Rates, Series, Table, Text, heading, paragraph, percent, plot_over, rate,
@@ -130,12 +130,16 @@ fn wrong(soak: &Soak, detail: Detail) -> Page {
     let table = table.when(has_physical, |table| table.texts("physical", |fault| address(fault.first.physical)));
     let table = table
         .texts("address", |fault| fault.first.address.to_string())
-        .texts("written", |fault| fault.first.expected.to_string())
-        .texts("read", |fault| fault.first.found.to_string())
         .texts("bits", |fault| bits(fault.first))
         .numbers("times", |fault| fault.times.to_string())
         .texts("and then", |fault| fault.first.kind().to_string())
         .texts("pattern", |fault| format!("{}, {}", fault.first.pattern, fault.first.between));
+    // 64-bit words would break the addresses of an 80-column terminal.
+    let table = table.when(detail.is_all(), |table| {
+        table
+            .texts("written", |fault| fault.first.expected.to_string())
+            .texts("read", |fault| fault.first.found.to_string())
+    });
     let mut out = heading("Wrong words") + table.inked(|_| Ink::Bad).table();
     if listed < faults.len() {
         let more = format!("and {} more places (-v)", faults.len() - listed);
@@ -159,16 +163,15 @@ fn wrong(soak: &Soak, detail: Detail) -> Page {
 }
 
 /// The bit in which the address that was read differs from the one that was meant, where all wrong words of addresses
-/// say the same one.
+/// say the same one. The words of several places do: one bit of one word that is stuck is no line of addresses.
 fn shorted(soak: &Soak) -> Option<u32> {
     const FEWEST: usize = 4;
-    let of_addresses = soak.wrong.iter().filter(|word| word.pattern == tiermark_model::SoakPattern::Addresses);
-    let bits: Vec<u64> = of_addresses.map(WrongWord::bits).collect();
-    let first = *bits.first()?;
-    // A bit of data that sticks stays wrong when it is written again.
-    let is_lost = soak.wrong.iter().all(|word| word.kind() == WrongKind::Lost);
-    let is_one = first.is_power_of_two() && first > 4 && bits.iter().all(|bit| *bit == first);
-    let is_line = bits.len() >= FEWEST && is_lost && is_one;
+    let of_addresses = soak.wrong.iter().filter(|word| word.pattern == SoakPattern::Addresses);
+    let words: BTreeMap<(NodeId, u64), &WrongWord> =
+        of_addresses.map(|word| ((word.node, word.offset), word)).collect();
+    let first = words.values().next()?.bits();
+    let is_of_line = |word: &&WrongWord| word.bits() == first && word.kind() != WrongKind::Stuck;
+    let is_line = words.len() >= FEWEST && first.is_power_of_two() && first > 4 && words.values().all(is_of_line);
     is_line.then(|| first.trailing_zeros())
 }
 

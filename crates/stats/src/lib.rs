@@ -40,7 +40,7 @@ pub use knee::{Curve, Knee, XScale, knee};
 pub use ks::{Ks, ks_uniform};
 pub use modes::{group_limits, group_of};
 pub use moments::{APART_SECONDS, moments};
-pub use order::{OUTLYING, mad, max, median, min, modified_z, quantile, quantiles, upper_median};
+pub use order::{OUTLYING, mad, max, median, median_interval, min, modified_z, quantile, quantiles, upper_median};
 pub use pile::{PILE_NEAR, PILE_NEAR_OF_CORE, Pile, VisitValue, pile};
 pub use plateau::{Boundary, Plateau, Tiers, plateaus, tiers};
 pub use quantum::{Quantum, quantum};

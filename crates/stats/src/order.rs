@@ -146,3 +146,19 @@ pub fn modified_z(values: &[f64]) -> Option<Vec<f64>> {
     };
     Some(values.iter().map(score).collect())
 }
+
+/// The 95 % interval of the median, by the ranks of the values (Conover, Practical Nonparametric Statistics, 1999, section
+/// 3.2): it assumes no distribution. `None` for fewer than six values, of which no two ranks suffice, and
+/// for values that are not finite.
+pub fn median_interval(values: &[f64]) -> Option<(f64, f64)> {
+    const FEWEST: usize = 6;
+    const BEYOND: f64 = 1.96;
+    if values.len() < FEWEST || values.iter().any(|value| !value.is_finite()) {
+        return None;
+    }
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let count = sorted.len() as f64;
+    let below = ((count - BEYOND * count.sqrt()) / 2.0).floor().max(0.0) as usize;
+    Some((sorted[below], sorted[sorted.len() - 1 - below]))
+}

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use tiermark_compare::{OneRun, histories, run_figures};
 use tiermark_history::{Index, MachineKey, RunHead, Store};
-use tiermark_model::{Exit, FigureHistory, HISTORY_SCHEMA, History, HistoryRun, Run, RunFigure, RunFigures};
+use tiermark_model::{Exit, FigureHistory, HISTORY_SCHEMA, History, HistoryRun, Quantity, Run, RunFigure, RunFigures};
 use tiermark_page::terminal;
 use tiermark_report::shown_grades;
 
@@ -204,11 +204,14 @@ fn start(moment: Timestamp) -> String {
     moment.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// Figures of tiers over the newest runs that have any.
+/// Figures of tiers over the newest runs that have any, and the rates of the newest soaks.
 fn brief(index: &Index<'_>, runs: &[&RunHead]) -> Vec<FigureHistory> {
     let with_figures: Vec<&RunHead> = runs.iter().copied().filter(|head| head.headlines > 0).collect();
     let newest = &with_figures[with_figures.len().saturating_sub(MOST_BRIEF)..];
-    over(index, newest, |figure| figure.is_headline())
+    let mut found = over(index, newest, |figure| figure.is_headline());
+    let newest = &runs[runs.len().saturating_sub(MOST_BRIEF)..];
+    found.extend(over(index, newest, |figure| matches!(figure.metric, Quantity::SoakRead | Quantity::SoakWritten)));
+    found
 }
 
 /// The figures of these names.

@@ -39,6 +39,7 @@ mod record;
 mod rerun;
 mod shown;
 mod simulated;
+mod soak;
 mod sources;
 mod stream;
 mod texts;

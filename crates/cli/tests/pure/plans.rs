@@ -123,6 +123,8 @@ fn options_of_a_run_hold_for_every_experiment() {
         "mlp",
         "granularity",
         "residency",
+        "scan",
+        "soak",
     ];
     plan(&user, "all.toml", &probes);
     let arguments = ["run", "all.toml", "--simulate", SERVER, "--dry-run", "--json", "--cpus=2-3", "--precision=7"];
@@ -134,6 +136,22 @@ fn options_of_a_run_hold_for_every_experiment() {
         assert_eq!(request["scope"]["cpus"], "2-3", "{}", request["probe"]);
         assert_eq!(request["precision"].as_f64(), Some(0.07), "{}", request["probe"]);
     }
+}
+
+/// `scan` and `soak` take most of the free memory, and `survey` is `latency` and `bandwidth`.
+#[test]
+fn the_full_plan_has_every_probe_but_those_that_its_text_names() {
+    let user = User::new();
+    let plans =
+        user.run(&["run", "full", "--dry-run", "--json", "--allow-partial", "--simulate", SERVER]).expect(0).json();
+    let planned: Vec<&serde_json::Value> =
+        plans.as_array().unwrap().iter().map(|plan| &plan["request"]["probe"]).collect();
+    let listed = user.run(&["list", "probes", "--json"]).expect(0).json();
+    let probes: Vec<&serde_json::Value> = listed["items"].as_array().unwrap().iter().map(|row| &row["id"]).collect();
+    let without: Vec<&&serde_json::Value> = probes.iter().filter(|probe| !planned.contains(probe)).collect();
+    assert_eq!(without, [&"survey", &"scan", &"soak"], "{listed}");
+    let text = user.run(&["plan", "show", "full"]).expect(0).out;
+    assert!(text.contains("scan") && text.contains("soak"), "{text}");
 }
 
 #[test]

@@ -139,12 +139,8 @@ fn refused(step: &Step, refusal: Refusal) -> Observation {
 
 /// What follows from the samples of a soak: rates of each node, and whether it became slower.
 fn conclude(soak: &mut Soak) {
-    let rate = |soak: &Soak, node: usize, work: SoakWork| {
-        let of_work = soak.samples.iter().filter(|sample| sample.work == work);
-        let rates: Vec<f64> =
-            of_work.filter_map(|sample| sample.rates.get(node).copied()).filter(|r| *r > 0.0).collect();
-        tiermark_stats::median(&rates)
-    };
+    let rate =
+        |soak: &Soak, node: usize, work: SoakWork| tiermark_stats::median(&soak.rates(node, work).collect::<Vec<_>>());
     for node in 0..soak.memory.len() {
         let (read, written) = (rate(soak, node, SoakWork::Read), rate(soak, node, SoakWork::Write));
         (soak.memory[node].read, soak.memory[node].written) = (read, written);

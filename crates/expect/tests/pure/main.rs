@@ -6,3 +6,4 @@ mod common;
 mod explain;
 mod judged;
 mod known;
+mod soaked;

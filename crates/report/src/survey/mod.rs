@@ -17,11 +17,12 @@ mod why;
 mod words;
 
 use tiermark_model::{Bytes, Check, CheckVerdict, Finding, Grade, Machine, Node, Observation, Run, count_of};
-use tiermark_page::{Detail, Ink, Page, items, paragraph, rule, space, variants};
+use tiermark_page::{Detail, Ink, Page, heading, items, paragraph, rule, space, variants};
 
 use crate::curves::brief;
 use crate::header::counts;
 use crate::parts::parts;
+use crate::soak::soak;
 use crate::time_spent::time_spent;
 use crate::traffic::traffic;
 pub(crate) use cycles::conditions;
@@ -108,6 +109,11 @@ pub(crate) fn survey(run: &Run, judged: &Check, detail: Detail) -> Page {
     for (at, part) in parts.iter().enumerate() {
         out += part.head(at + 1, parts.len());
         out += figures_of(&Survey::of(run, part.experiments.clone()), detail);
+    }
+    // In detail the report of the run has it.
+    let soaked = if detail.is_all() { Page::new() } else { soak(run, &run.observations().collect::<Vec<_>>(), detail) };
+    if !soaked.is_empty() {
+        out += heading("Soak of the memory") + soaked;
     }
     if parts.len() > 1 {
         out += space() + rule();

@@ -67,3 +67,23 @@ proptest! {
         prop_assert!((mad(&shifted).unwrap() - 3.0 * mad(&values).unwrap()).abs() < 1e-8);
     }
 }
+
+#[test]
+fn the_interval_of_a_median_covers_it_as_often_as_it_says() {
+    const RUNS: u64 = 2000;
+    for count in [6, 20, 101] {
+        let covers = |seed: &u64| {
+            let mut rng = tiermark_stats::Rng::new(*seed);
+            // Skewed: its median is 0.25.
+            let values: Vec<f64> = (0..count).map(|_| rng.unit().powi(2)).collect();
+            tiermark_stats::median_interval(&values).is_some_and(|(low, high)| low <= 0.25 && 0.25 <= high)
+        };
+        let share = (0..RUNS).filter(covers).count() as f64 / RUNS as f64;
+        assert!((0.935..0.99).contains(&share), "{count}: {share}");
+    }
+    assert_eq!(tiermark_stats::median_interval(&[1.0; 5]), None);
+    for values in crate::UNUSABLE {
+        assert_eq!(tiermark_stats::median_interval(&[values, &[1.0; 6]].concat()).is_some(), values.is_empty());
+    }
+    assert_eq!(tiermark_stats::median_interval(&[2.0; 6]), Some((2.0, 2.0)));
+}
