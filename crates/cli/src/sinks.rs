@@ -355,7 +355,7 @@ impl Sink for Talk {
 fn wrong_word(word: &WrongWord) -> String {
     let place = word.physical.unwrap_or(word.address);
     let (found, expected) = (word.found, word.expected);
-    format!("WRONG WORD on node {} at {place}: {found} was read, {expected} had been written", word.node)
+    format!("WRONG WORD on node {} at {place}: read {found}, expected {expected}", word.node)
 }
 
 /// What a soak does.

@@ -61,8 +61,15 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     /// Options of the playbooks and variables of inventories, which have the same prefix.
-    const OPTIONS: [&str; 6] =
-        ["tiermark_at", "tiermark_dist", "tiermark_hosts", "tiermark_port", "tiermark_results", "tiermark_serial"];
+    const OPTIONS: [&str; 7] = [
+        "tiermark_at",
+        "tiermark_dist",
+        "tiermark_hosts",
+        "tiermark_port",
+        "tiermark_results",
+        "tiermark_serial",
+        "tiermark_soak",
+    ];
 
     /// The texts that name metrics: the dashboard and the documents.
     fn texts() -> Vec<PathBuf> {

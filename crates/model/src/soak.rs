@@ -94,7 +94,7 @@ pub struct Soak {
     pub proven: Option<bool>,
     /// Rates and the machine's state over time.
     pub samples: Vec<SoakSample>,
-    /// Where it became slower for good; `None` where it did not, or too few samples tell.
+    /// When reading became slower; `None` if it did not, or with too few samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slowdown: Option<Slowdown>,
     /// Why it ended before its time; `None` where it did not.

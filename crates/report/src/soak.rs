@@ -47,16 +47,14 @@ fn result(seen: &Observation, soak: &Soak) -> (Text, Ink) {
         .map_or_else(String::new, |all| format!(" ({} of all memory)", percent(covered as f64 / all as f64)));
     let times = soak.checked() as f64 / (covered as f64).max(1.0);
     let left = planned.saturating_sub(covered);
-    let part =
-        if left > 0 { format!("; {} that could have been taken were not reached", Bytes(left)) } else { String::new() };
+    let part = if left > 0 { format!("; {} planned but not compared", Bytes(left)) } else { String::new() };
     let compared =
         format!("{} compared {times:.1} times each in {}{of_all}{part}", Bytes(covered), seconds(seen.seconds));
     match soak {
         _ if soak.has_errors() => (text![errors(soak), ": ", compared, "."], Ink::Bad),
-        _ if soak.proven == Some(false) => (
-            "The comparison did not find a bit that the program had flipped itself: nothing is proven.".into(),
-            Ink::Bad,
-        ),
+        _ if soak.proven == Some(false) => {
+            ("Invalid: the comparison missed a bit that tiermark flipped on purpose.".into(), Ink::Bad)
+        }
         _ if soak.checked() == 0 => ("No memory was compared.".into(), Ink::Warn),
         _ => (text!["No wrong word: ", compared, "."], Ink::Plain),
     }
@@ -79,7 +77,7 @@ fn slower(slow: &Slowdown) -> Text {
     let throttled = match slow.throttled {
         Some(0) => "; no throttling was counted".to_owned(),
         Some(times) => format!("; throttled {}", count_of(times, "time")),
-        None => "; this system counts no throttling".to_owned(),
+        None => "; throttling is not reported".to_owned(),
     };
     text![
         format!("From minute {minute} on {share} slower: "),
@@ -132,7 +130,7 @@ fn wrong(soak: &Soak, detail: Detail) -> Page {
         .texts("address", |fault| fault.first.address.to_string())
         .texts("bits", |fault| bits(fault.first))
         .numbers("times", |fault| fault.times.to_string())
-        .texts("and then", |fault| fault.first.kind().to_string())
+        .texts("retry", |fault| fault.first.kind().to_string())
         .texts("pattern", |fault| format!("{}, {}", fault.first.pattern, fault.first.between));
     // 64-bit words would break the addresses of an 80-column terminal.
     let table = table.when(detail.is_all(), |table| {
@@ -156,8 +154,7 @@ fn wrong(soak: &Soak, detail: Detail) -> Page {
         paragraph("  ", &text, Ink::Bad)
     }));
     if !has_physical {
-        out +=
-            paragraph("  ", "Physical addresses are readable for root outside of containers and sandboxes.", Ink::Dim);
+        out += paragraph("  ", "For physical addresses, run as root outside of containers and sandboxes.", Ink::Dim);
     }
     out
 }
@@ -184,7 +181,7 @@ fn lost(soak: &Soak) -> Page {
         .texts("address", |page| page.address.to_string())
         .numbers("bytes", |page| page.bytes.to_string())
         .numbers("after", |page| seconds(page.at));
-    heading("Pages that the kernel took away") + table.inked(|_| Ink::Bad).table()
+    heading("Lost pages") + table.inked(|_| Ink::Bad).table()
 }
 
 fn memory(soak: &Soak) -> Page {
@@ -276,7 +273,7 @@ fn state(run: &Run, soak: &Soak) -> Page {
         out += paragraph("", format!("Meanwhile: {}.", said.join(", ")), Ink::Plain);
     }
     if unknown {
-        let text = "This system reports no corrected errors of memory: what the modules corrected is not seen.";
+        let text = "Corrected memory errors unknown: this system has no counter of them (EDAC).";
         out += paragraph("", text, Ink::Dim);
     }
     out

@@ -19,7 +19,8 @@ Examples:
   tiermark fleet rack7/ --html rack7.html
   tiermark fleet rack7/ --limits > rack7.toml   # for `check --expect`
   tiermark fleet new/ --before old/
-  tiermark fleet rack7/ --format hosts --sure --most 5%   # to drain
+  tiermark fleet rack7/ --format hosts --most 5%          # to look at, or to drain
+  tiermark fleet rack7/ --format hosts --sure --most 5%   # to drain without a look
 `tiermark help fleet` explains how hosts are judged.
 Exit codes: 0 all alike, 2 bad usage, 3 a host is odd or (--before) the median
 host is worse, 7 a host failed, 5 a host is missing or not judged, two
@@ -45,7 +46,8 @@ pub(crate) struct FleetArgs {
         long, value_name = "FORMAT", default_value = "text", value_parser = layouts::<Fleet>(), conflicts_with = "json",
     )]
     pub(crate) format: &'static Layout<Fleet>,
-    /// With --format hosts: only hosts with a cause that is reported, or confirmed by statistics
+    /// With --format hosts: only hosts with a known cause (reported, or a fact that statistics confirm), not those that are
+    /// only slow
     #[arg(long, requires = "format")]
     pub(crate) sure: bool,
     /// With --format hosts: at most this share of the measured hosts, the worst first, and at least one

@@ -122,7 +122,7 @@ impl Experiment for BandwidthParams {
 
 pub(super) const SOAK: ProbeCommand = ProbeCommand {
     examples: "\
-Takes nine tenths of the free memory and all cpus; ends with 3 if a word was wrong or a page lost.
+Takes nine tenths of the free memory and all cpus; exit code 3 if a word was wrong or a page lost.
 Examples:
   tiermark soak --quick
   tiermark soak --level long --json=soak.json

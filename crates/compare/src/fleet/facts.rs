@@ -166,7 +166,7 @@ fn soaked(run: &Run) -> Vec<HostFact> {
     let place = found(Quantity::SoakWrong).flat_map(|finding| &finding.notes).next();
     let place = place.map_or_else(String::new, |note| format!(", {}", note.text));
     let text = if words + pages > 0.0 {
-        format!("{}{place}", count_of((words + pages) as u64, "word"))
+        format!("{}{place}", count_of((words + pages) as u64, "error"))
     } else {
         "none".to_owned()
     };

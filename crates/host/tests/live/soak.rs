@@ -152,3 +152,11 @@ fn memory_of_this_machine_keeps_what_is_written() {
     let [node] = soak.memory.as_slice() else { panic!("{:?}", soak.memory) };
     assert!(node.held == Bytes(64 << 20) && node.covered == node.held && node.times() > 2.0, "{node:?}");
 }
+
+#[test]
+#[ignore = "takes an hour: ./test --long"]
+fn an_hour_on_this_machine_has_no_error() {
+    let soak = soaked(Faulty(host(), Planted::default(), false), 3600.0, 2 << 30);
+    assert_eq!((soak.wrong_words, soak.lost.len(), soak.proven, soak.ended.as_ref()), (0, 0, Some(true), None));
+    assert!(soak.phases.iter().all(|phase| phase.wrong_words == 0) && soak.phases.len() == 8, "{:?}", soak.phases);
+}

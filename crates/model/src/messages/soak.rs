@@ -6,17 +6,17 @@ use crate::{IdSet, NodeId, count_of};
 
 messages! {
     Note memory_of_node(node: NodeId, held: Bytes, limit: &str, cpus: &IdSet):
-        "node {node}: {held} ({limit}), written and read by cpus {cpus}";
+        "node {node}: {held} ({limit}), written by cpus {cpus}";
 
     Note level(name: &str, seconds: f64, rest: u64):
         { format!("level {name}: {} s, memory rests for {rest} s between writing and reading", seconds.round()) };
 
     Refusal no_memory(node: NodeId, limit: &str) options ["--nodes"]:
-        "a soak of node {node}", "no memory may be taken of it ({limit})", "free memory, or choose other nodes (--nodes)";
+        "a soak of node {node}", "no memory can be allocated ({limit})", "free memory, or choose other nodes (--nodes)";
 
     Refusal may_be_swapped(bytes: Bytes, error: &str):
         "a soak of {bytes}",
-        "this system swaps, and the memory cannot be kept from it: {error}; what is read back would come from the disk",
+        "swap is on, and the memory cannot be locked ({error}): data read back could come from the disk",
         "raise the limit on locked memory (ulimit -l unlimited, LimitMEMLOCK=infinity), run as root, or turn swap off for \
          the time of the run (swapoff -a)";
 
@@ -26,22 +26,22 @@ messages! {
         "end them, take less memory (--max-mem), or run it all the same (--force)";
 
     Note memory_wanted(left: Bytes, least: Bytes):
-        "only {left} of memory were left for others, less than {least}: a limit was lowered, or programs needed it";
+        "only {left} of memory are free, less than {least}: other programs took memory, or a limit was lowered";
 
-    Note failed(why: &str): "it failed: {why}";
+    Note failed(why: &str): "error: {why}";
 
     Note stopped_by_user(): "it was stopped";
 
     Refusal comparison_unproven(node: NodeId):
-        "the comparison on node {node}", "a bit that the program itself had flipped was not found",
-        "report this as a fault of tiermark: its result proves nothing";
+        "the comparison on node {node}", "the comparison missed a bit that tiermark flipped",
+        "the result is invalid: report this bug of tiermark";
 
     Warning words_wrong(words: u64, lost: u64, kinds: &str):
         {
             let lost = if lost > 0 { format!("{} lost, ", count_of(lost, "page")) } else { String::new() };
             format!("{lost}{} wrong ({kinds})", count_of(words, "word"))
         },
-        "what programs store in this memory comes back changed",
+        "data that programs store in this memory can change",
         "take the server out of service and have the memory replaced; the report has the addresses";
 
     Warning slowed_down(minute: f64, share: f64, before: Rate, after: Rate, throttled: Option<u64>):
@@ -54,7 +54,7 @@ messages! {
             format!("{:.0} % slower from minute {minute:.1} on ({before} before, {after} after){throttled}", share * 100.0)
         },
         "the server does not keep its speed under load",
-        "look at its cooling and its power limits; on a shared machine repeat it at another time";
+        "check cooling and power limits; on a shared machine, repeat the soak at another time";
 
     Note first_wrong(node: NodeId, address: &str): "the first on node {node} at {address}";
 

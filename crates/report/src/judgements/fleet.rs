@@ -213,15 +213,15 @@ fn odd_families<'a>(kind: &'a HostKind, host: &'a FleetHost) -> Vec<(&'a str, f6
     means.chain(figures).collect()
 }
 
-/// How far a host is from its peers in a family: the larger difference, of the mean or of a figure.
+/// How far a host is from its peers in a family: that of the mean if it is odd, else of its oddest figure.
 fn cell(kind: &HostKind, host: &FleetHost, family: &str) -> Cell {
     let Some(mean) = host.families.iter().find(|own| own.family == family) else {
         return Cell::inked(ABSENT, Ink::Dim);
     };
-    let odd = odd_families(kind, host).into_iter().filter(|(own, _)| *own == family);
-    let odd = odd.max_by(|(_, a), (_, b)| a.abs().total_cmp(&b.abs()));
+    let odd = odd_families(kind, host).into_iter().filter(|(own, _)| *own == family).map(|(_, deviation)| deviation);
+    let odd = Some(mean.deviation).filter(|_| mean.is_odd).or_else(|| odd.max_by(|a, b| a.abs().total_cmp(&b.abs())));
     let ink = if mean.is_worse == Some(false) { Ink::Good } else { Ink::Bad };
-    odd.map_or_else(|| Cell::inked(LIKE, Ink::Dim), |(_, deviation)| Cell::inked(signed(deviation), ink))
+    odd.map_or_else(|| Cell::inked(LIKE, Ink::Dim), |deviation| Cell::inked(signed(deviation), ink))
 }
 
 fn mark(host: &FleetHost) -> (&'static str, Ink) {
