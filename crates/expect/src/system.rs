@@ -46,15 +46,15 @@ pub(crate) fn of(name: SystemName, run: &Run, memories: &[IdSet]) -> Vec<At> {
         SystemName::Errors(kind, since) => errors(run, kind, since),
         SystemName::Throttling(part, since) => throttling(run, part, since),
         SystemName::SoakWrong => of_soaks(run, |soak| {
-            // One that ended early says nothing about the memory that it did not reach.
+            // Memory that it did not reach may be wrong.
             let wrong = soak.wrong_words + soak.lost.len() as u64;
-            (wrong > 0 || soak.ended.is_none()).then_some(wrong as f64)
+            (wrong > 0 || soak.ended.is_none() && soak.is_covered()).then_some(wrong as f64)
         }),
         SystemName::SoakSlower => of_soaks(run, Soak::slower),
     }
 }
 
-/// A number of each soak of a run; nothing where it has none.
+/// One number for each soak of a run.
 fn of_soaks(run: &Run, number: impl Fn(&Soak) -> Option<f64>) -> Vec<At> {
     let at = |soak: &Soak| match number(soak) {
         _ if soak.checked() == 0 || soak.proven == Some(false) => At::whole(Err(says::nothing_compared())),

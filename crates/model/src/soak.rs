@@ -127,6 +127,14 @@ impl Soak {
         of_work.filter_map(move |sample| sample.rates.get(node).copied()).filter(|rate| *rate > 0.0)
     }
 
+    /// Whether all memory that was planned was compared at least once.
+    #[must_use]
+    pub fn is_covered(&self) -> bool {
+        /// Less than this share that is missing is a rounding.
+        const ROUNDING: f64 = 0.01;
+        self.memory.iter().all(|node| node.covered.0 as f64 >= (1.0 - ROUNDING) * node.planned.0 as f64)
+    }
+
     /// Whether a word was wrong, or a page lost.
     #[must_use]
     pub fn has_errors(&self) -> bool {

@@ -157,8 +157,10 @@ fn observation(step: &Step, soak: Soak, seconds: f64) -> Observation {
     }
     let read = soak.samples.iter().filter(|sample| sample.work == SoakWork::Read);
     let rates: Vec<f64> = read.map(SoakSample::rate).collect();
+    // One that was too short for a sample has its mean over all that it did.
+    let mean = (soak.checked() > 0 && seconds > 0.0).then(|| soak.checked() as f64 / seconds);
     Observation {
-        value: tiermark_stats::median(&rates).or_else(|| (soak.checked() > 0).then_some(0.0)),
+        value: tiermark_stats::median(&rates).or(mean),
         kind: ValueKind::Typical,
         unit: Metric::Bandwidth.unit(),
         allocations: 1,
@@ -232,28 +234,8 @@ impl Soaking<'_> {
             self.watch.hold(&written.bytes);
         }
         let planted = if is_first { self.prove()? } else { 0 };
-        // What is copied must be there as a whole.
-        let between = match between {
-            SoakBetween::Copied if !written.is_whole => SoakBetween::Nothing,
-            other => other,
-        };
+        let Some(between) = self.between(pattern, between, written.is_whole)? else { return Ok(()) };
         phase.between = between;
-        match between {
-            SoakBetween::Copied => {
-                let copied = self.pass(Pass { work: SoakWork::Copy, pattern, between, until: self.watch.deadline })?;
-                if !copied.is_whole {
-                    return Ok(());
-                }
-            }
-            SoakBetween::Hammered => {
-                let due = HAMMER_SHARE * self.watch.seconds() - self.watch.spent(SoakWork::Hammer);
-                let seconds = due.clamp(HAMMER_SECONDS[0], HAMMER_SECONDS[1]);
-                let until = self.watch.deadline.min(self.watch.now() + seconds);
-                self.pass(Pass { work: SoakWork::Hammer, pattern, between, until })?;
-            }
-            SoakBetween::Rested => self.watch.rest(f64::from(self.role.rest_seconds), self.rig.as_ref()),
-            SoakBetween::Nothing => {}
-        }
         let wrong = self.watch.soak.wrong_words;
         let until = self.watch.deadline;
         let read = self.pass(Pass { work: SoakWork::Read, pattern, between, until })?;
@@ -277,12 +259,42 @@ impl Soaking<'_> {
         Ok(())
     }
 
+    /// What happens between writing and reading: what it was in the end; `None` where the time was over in its middle.
+    fn between(
+        &mut self,
+        pattern: Pattern,
+        between: SoakBetween,
+        is_whole: bool,
+    ) -> Result<Option<SoakBetween>, Fault> {
+        match between {
+            // What is copied must be there as a whole.
+            SoakBetween::Copied if !is_whole => return Ok(Some(SoakBetween::Nothing)),
+            SoakBetween::Copied => {
+                let copied = self.pass(Pass { work: SoakWork::Copy, pattern, between, until: self.watch.deadline })?;
+                if !copied.is_whole {
+                    return Ok(None);
+                }
+                // Shares of one chunk have no halves.
+                if copied.bytes.iter().all(|bytes| *bytes == 0) {
+                    return Ok(Some(SoakBetween::Nothing));
+                }
+            }
+            SoakBetween::Hammered => {
+                let due = HAMMER_SHARE * self.watch.seconds() - self.watch.spent(SoakWork::Hammer);
+                let seconds = due.clamp(HAMMER_SECONDS[0], HAMMER_SECONDS[1]);
+                let until = self.watch.deadline.min(self.watch.now() + seconds);
+                self.pass(Pass { work: SoakWork::Hammer, pattern, between, until })?;
+            }
+            SoakBetween::Rested => self.watch.rest(f64::from(self.role.rest_seconds), self.rig.as_ref()),
+            SoakBetween::Nothing => {}
+        }
+        Ok(Some(between))
+    }
+
     fn pass(&mut self, pass: Pass) -> Result<Passed, Fault> {
-        self.watch.begin(pass.work);
         let Self { rig, watch, .. } = self;
-        let passed = rig.pass(&pass, &mut |moved| watch.tick(moved));
-        let passed = passed?;
-        let Self { rig, watch, .. } = self;
+        watch.begin(pass.work);
+        let passed = rig.pass(&pass, &mut |moved| watch.tick(moved))?;
         watch.end(&passed, &|| rig.state());
         Ok(passed)
     }

@@ -157,7 +157,7 @@ messages! {
 
     Note nothing_compared(): "the soak compared no memory, or did not prove that it would find an error";
 
-    Note soak_too_short(): "the soak was too short, or ended early";
+    Note soak_too_short(): "the soak was too short for all of its memory, or for a judgement, or it ended early";
 
     Note needs_bare_metal(hypervisor: &str):
         "the machine is a guest of {hypervisor}, which may declare other hardware and shares it with other guests";
