@@ -1,5 +1,7 @@
 //! Many hosts judged by their peers, as data.
 
+mod failed;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -11,84 +13,10 @@ use crate::quantity::Quantity;
 use crate::refusal::{Note, Refusal};
 use crate::units::Unit;
 use crate::words::shell_word;
+pub use failed::{FAILED_HOST_SCHEMA, FailedHost, HostFailure};
 
 /// Schema of hosts judged by their peers ([`Fleet`]).
 pub const FLEET_SCHEMA: &str = "tiermark/fleet/1";
-/// Schema of what stands in place of the document of a host that could not be measured ([`FailedHost`]).
-pub const FAILED_HOST_SCHEMA: &str = "tiermark/failed-host/1";
-
-/// What an engine writes in place of the document of a host that could not be measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct FailedHost {
-    /// [`FAILED_HOST_SCHEMA`].
-    pub schema: String,
-    /// Its name.
-    pub host: String,
-    /// In which way it failed.
-    pub how: HostFailure,
-    /// The exit code of tiermark; `None` if it did not end.
-    pub exit: Option<i32>,
-    /// The last lines of standard error, or what the engine reported.
-    pub message: String,
-    /// When, RFC 3339 in UTC; `None` if the engine does not say.
-    #[serde(default)]
-    pub at: Option<String>,
-}
-
-impl FailedHost {
-    /// How lines begin that may stand before the reason: those of a traceback, and warnings of ssh. The Ansible role has
-    /// the same list.
-    pub const BEFORE_REASON: [&str; 5] = [" ", "\t", "Traceback ", "Warning: ", "** "];
-
-    /// The first line of the message that says why.
-    pub fn reason(&self) -> &str {
-        let lines = || self.message.lines().filter(|line| !line.trim().is_empty());
-        let is_before = |line: &str| Self::BEFORE_REASON.iter().any(|of| line.starts_with(of));
-        lines().find(|line| !is_before(line)).or_else(|| lines().next_back()).unwrap_or_default().trim()
-    }
-}
-
-/// In which way a host failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum HostFailure {
-    /// The engine could not reach it, or lost it.
-    Unreachable,
-    /// tiermark refused to measure on it.
-    Refused,
-    /// tiermark, or a step of the engine, failed.
-    Failed,
-    /// It took longer than the engine waits.
-    TimedOut,
-    /// tiermark could not be started: another architecture, no room for its file.
-    NotStarted,
-}
-
-impl HostFailure {
-    /// Its name in rows.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Unreachable => "unreachable",
-            Self::Refused => "refused",
-            Self::Failed => "failed",
-            Self::TimedOut => "timed_out",
-            Self::NotStarted => "not_started",
-        }
-    }
-
-    /// It in words.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Unreachable => "unreachable",
-            Self::Refused => "refused to measure",
-            Self::Failed => "failed",
-            Self::TimedOut => "took too long",
-            Self::NotStarted => "could not start",
-        }
-    }
-}
 
 /// Hosts judged by their peers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -254,7 +182,7 @@ pub struct OtherValue {
     /// (false discovery rate); `None` where that is not beyond chance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group_p_value: Option<f64>,
-    /// How surely the fact is a cause on the hosts with this value, the surest of them; `None` if it is a cause on none.
+    /// The highest confidence that the fact is a cause on a host with this value; `None` if it is no cause on any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Confidence>,
 }
@@ -484,32 +412,5 @@ mod tests {
         assert_eq!(of(None, None, Confidence::Hint), "slow");
         let often = of(Some(Fact::ThrottledBefore), None, Confidence::Reported);
         assert_eq!(often, "throttled for heat since boot 15 of 16 (833 a day, limit 24)");
-    }
-
-    #[test]
-    fn the_ansible_role_finds_the_same_reason() {
-        const ROLE: &str = include_str!("../../../fleet/ansible/roles/fetch/tasks/failed.yml");
-        let pattern = FailedHost::BEFORE_REASON.map(|begin| begin.replace('\t', "\\t").replace('*', "[*]")).join("|");
-        assert!(ROLE.contains(&format!("reject('match', '{pattern}')")), "{pattern}");
-    }
-
-    #[test]
-    fn a_failed_host_has_a_line_that_says_why() {
-        let reason = |message: &str| {
-            let row = serde_json::json!({
-                "schema": FAILED_HOST_SCHEMA, "host": "n1", "how": "failed", "exit": 1, "message": message
-            });
-            serde_json::from_value::<FailedHost>(row).unwrap().reason().to_owned()
-        };
-        for (message, line) in [
-            ("", ""),
-            ("\n  \n", ""),
-            ("error: unexpected argument\n\nFor more information, try '--help'.\n", "error: unexpected argument"),
-            ("Traceback (most recent call last):\n  File \"x\"\nOSError: no room\n", "OSError: no room"),
-            ("Warning: added n1\n** WARNING: old keys\nssh: no route", "ssh: no route"),
-            ("\n  indented alone\n", "indented alone"),
-        ] {
-            assert_eq!(reason(message), line);
-        }
     }
 }
