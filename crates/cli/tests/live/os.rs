@@ -143,8 +143,9 @@ fn forks_are_made_by_a_process_of_one_thread_that_holds_little_but_what_was_aske
     run.kill().unwrap();
     run.wait().unwrap();
     let (written, threads, environment) = seen.unwrap();
-    // What its program has of its own: up to 1.2 MiB, where it was built without optimisation.
-    const OWN: u64 = 2 << 10;
+    // What its program has of its own: 1.2 MiB where it was built without optimisation, and more where the system gives
+    // huge pages unasked, which reach past the ends of what is held (2 MiB was seen).
+    const OWN: u64 = 8 << 10;
     assert!(written < resident + OWN && threads == 1 && environment == 0, "{seen:?}");
 }
 
