@@ -53,7 +53,7 @@ impl FirstRows {
     }
 }
 
-/// Wrong words that are told of as soon as they are found; the report has more.
+/// Wrong words that are printed at once; the report has more.
 const MOST_TOLD: usize = 16;
 
 /// All sinks of a run.

@@ -198,7 +198,7 @@ mod tests {
         let mut info = record(BUS_MCEERR_AR, mapping.address() + 8192, 12);
         taken(libc::SIGBUS, &raw mut info, ptr::null_mut());
         assert_eq!(poisoned_pages(before + 1), poisoned_pages(before)[..1]);
-        // No error of memory, or none of the mapping: the page stays, and the signal does what it did.
+        // Another cause, or an address outside of the mapping: the page stays, and SIGBUS has its default action again.
         for mut info in [record(2, mapping.address(), 12), record(BUS_MCEERR_AR, 4096, 12)] {
             taken(libc::SIGBUS, &raw mut info, ptr::null_mut());
         }

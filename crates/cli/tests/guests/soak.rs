@@ -58,7 +58,7 @@ fn both_nodes_are_held_and_compared_and_a_lower_limit_ends_it() {
     let copied = phases.iter().find(|phase| phase["between"] == "copied").unwrap_or_else(|| panic!("{both}"));
     assert!(copied["whole"].as_u64() > Some(0), "{copied}");
     assert_bound(&left, &both);
-    // Who may not lock memory is told which limit it is.
+    // A user who may not lock memory is told the limit.
     let said = left.text("other.txt");
     assert!(left.code("other") == 4 && said.contains("ulimit -l"), "{said}");
     let limited = soak(&left, "limited");

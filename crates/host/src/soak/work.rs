@@ -72,7 +72,7 @@ pub(super) struct Shared {
     ended: AtomicU64,
     pub(super) wrong_words: AtomicU64,
     wrong: Mutex<Vec<WrongWord>>,
-    /// Words in which bits were flipped: they are told of whatever else is wrong.
+    /// Words in which the soak flipped bits: reported even after the first thousand wrong words.
     flipped: Mutex<Vec<(NodeId, u64)>>,
     born: Instant,
     began: f64,

@@ -262,8 +262,8 @@ impl<'a> LevelView<'a> {
         way.is_none_or(|way| way > self.page_bytes)
     }
 
-    /// The time of the largest footprint that the level carries; of its plateau where there is none, since the level
-    /// above answers a part of all.
+    /// Latency over the largest footprint within the level that the level above does not answer in part; that of the
+    /// plateau where there is no such footprint.
     fn time(&self, size: Option<&Finding>, above: Option<Level>) -> Option<Finding> {
         let low = self.level.size.low;
         let size = size.and_then(|size| size.value).map_or(low, |bytes| bytes as u64);
