@@ -30,7 +30,7 @@ mod two_samples;
 mod visit_spread;
 
 pub use change::{
-    ChangePoint, LevelChange, LevelRule, OtherLevel, change_point, least_step_p, level_changes, other_level,
+    ChangePoint, LevelChange, LevelRule, OtherLevel, change_point, least_step_p, level_changes, other_level, step,
 };
 pub use counts::{poisson_interval, share_interval, sign_test};
 pub use edge::{EDGE_QUANTILE, Edge, FEWEST_VISITS, FEWEST_WINDOWS, NEAR, SHARP, Side, VISITS, VisitWindows, edge};
