@@ -9,8 +9,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tiermark_engine::{Event, Sink};
 use tiermark_history::{Journal, Record};
 use tiermark_model::{
-    BlockTimes, EVENTS_SCHEMA, Experiment, Observation, Run, RunEvent, SoakWork, Step, Unit, WrongWord, count_of,
-    format_gbs, format_ns,
+    BlockTimes, EVENTS_SCHEMA, Experiment, LostPage, Observation, Run, RunEvent, SoakWork, Step, Unit, WrongWord,
+    count_of, format_gbs, format_ns,
 };
 
 use tiermark_page::{Style, terminal};
@@ -64,7 +64,7 @@ pub(crate) struct Listeners {
     pub(crate) lines: Option<EventLines>,
     pub(crate) progress: Option<Progress>,
     pub(crate) talk: Option<Talk>,
-    /// Wrong words that were found so far.
+    /// Wrong words and lost pages that were found so far.
     pub(crate) told: usize,
     /// Whether the document is to have the time of each block.
     pub(crate) keeps_blocks: bool,
@@ -78,10 +78,11 @@ impl Sink for Listeners {
             (Some(rows), None) => tell(rows),
             (None, _) => {}
         }
-        if let Event::Soaking { wrong, .. } = event {
+        if let Event::Soaking { wrong, lost, .. } = event {
             let untold = MOST_TOLD.saturating_sub(self.told);
-            self.told += wrong.len();
-            let words: Vec<String> = wrong.iter().take(untold).map(wrong_word).collect();
+            self.told += wrong.len() + lost.len();
+            let words: Vec<String> =
+                wrong.iter().map(wrong_word).chain(lost.iter().map(lost_page)).take(untold).collect();
             match &self.progress {
                 _ if words.is_empty() => {}
                 Some(progress) => progress.bar.suspend(|| tell(words.join("\n"))),
@@ -358,6 +359,11 @@ fn wrong_word(word: &WrongWord) -> String {
     format!("WRONG WORD on node {} at {place}: read {found}, expected {expected}", word.node)
 }
 
+/// A lost page, as soon as it is found.
+fn lost_page(page: &LostPage) -> String {
+    format!("LOST PAGE on node {} at {}: {} bytes", page.node, page.address, page.bytes.0)
+}
+
 /// What a soak does.
 fn doing(work: SoakWork) -> &'static str {
     match work {
@@ -367,7 +373,6 @@ fn doing(work: SoakWork) -> &'static str {
         SoakWork::ReadFar => "reading from far away",
         SoakWork::Copy => "copying",
         SoakWork::Hammer => "hammering lines",
-        SoakWork::Rest => "at rest",
     }
 }
 

@@ -1,6 +1,8 @@
 //! Events of a run, sent to sinks (progress, journal). Nothing prints inside a measurement.
 
-use tiermark_model::{CounterSourceId, Experiment, Finding, Observation, Plan, Request, SoakWork, Step, WrongWord};
+use tiermark_model::{
+    CounterSourceId, Experiment, Finding, LostPage, Observation, Plan, Request, SoakWork, Step, WrongWord,
+};
 
 use crate::host::Filled;
 
@@ -54,6 +56,8 @@ pub enum Event<'a> {
         rate: Option<f64>,
         /// Words found wrong since the event before.
         wrong: &'a [WrongWord],
+        /// Pages taken away since the event before.
+        lost: &'a [LostPage],
         /// Words found wrong so far.
         errors: u64,
         /// Seconds that are left.

@@ -12,7 +12,7 @@ use crate::units::Bytes;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SoakRole {
-    /// Seconds that memory rests between writing and reading, to find bits that lose their charge.
+    /// Seconds that each half of the memory rests between writing and reading, to find bits that lose their charge.
     pub rest_seconds: u32,
     /// Bytes of free memory below which it ends: others need them.
     #[serde(default)]
@@ -60,7 +60,7 @@ pub enum SoakBetween {
     Copied,
     /// Many cpus take turns at writing the same lines.
     Hammered,
-    /// Nothing, for some time.
+    /// One half is left at rest for some seconds while the other is read, and then the other one.
     Rested,
 }
 
@@ -70,7 +70,7 @@ impl fmt::Display for SoakBetween {
             Self::Nothing => "nothing",
             Self::Copied => "half of it copied",
             Self::Hammered => "lines hammered by all cpus",
-            Self::Rested => "left at rest",
+            Self::Rested => "each half at rest in turn",
         })
     }
 }
@@ -326,8 +326,6 @@ pub enum SoakWork {
     Copy,
     /// They write the same lines in turn.
     Hammer,
-    /// Nothing.
-    Rest,
 }
 
 /// What the system tells of the machine's state.

@@ -19,7 +19,7 @@ use crate::task::Task;
 
 /// Memory is taken in blocks of this size.
 const BLOCK: u64 = 2 * MIB;
-/// Share of the time that memory rests between writing and reading, and the bounds of it in seconds: cells that lose
+/// Share of the time that each half of the memory rests between writing and reading, and the bounds of it in seconds: cells that lose
 /// their charge do so within some seconds at high temperature.
 const REST_SHARE: f64 = 0.2;
 const REST: [f64; 2] = [2.0, 120.0];

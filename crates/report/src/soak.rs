@@ -209,22 +209,29 @@ fn phases(soak: &Soak) -> Page {
     table.inked(ink).table().into()
 }
 
-/// Rates over time, of reading and of writing.
+/// Rates over time: of reading, of each node where there are a few, and of writing.
 fn over_time(soak: &Soak) -> Page {
     /// Points below which a curve says no more than its table.
     const FEWEST: usize = 4;
+    /// Nodes whose curves one can tell apart.
+    const MOST_NODES: usize = 4;
     let last = soak.samples.last().map_or(0.0, |sample| sample.at);
     let (unit, scale) = if last < MINUTES { ("s", 1.0) } else { ("minutes", 60.0) };
-    let series = |name: &str, work: SoakWork| {
-        let of_work: Vec<&SoakSample> = soak.samples.iter().filter(|sample| sample.work == work).collect();
-        let points = of_work.iter().map(|sample| (sample.at / scale, sample.rate())).collect();
-        let about = of_work.iter().map(|_| tiermark_page::PointAbout::default()).collect();
-        Series { name: name.to_owned(), points, about, ..Series::default() }
+    let series = |name: String, work: SoakWork, rate_of: &dyn Fn(&SoakSample) -> f64| {
+        let of_work = || soak.samples.iter().filter(|sample| sample.work == work);
+        let points = of_work().map(|sample| (sample.at / scale, rate_of(sample))).collect();
+        let about = of_work().map(|_| tiermark_page::PointAbout::default()).collect();
+        Series { name, points, about, ..Series::default() }
     };
-    let series: Vec<Series> = [series("read", SoakWork::Read), series("written", SoakWork::Write)]
-        .into_iter()
-        .filter(|series| series.values().count() >= FEWEST)
-        .collect();
+    let all = [("read", SoakWork::Read), ("written", SoakWork::Write)];
+    let are_few = (2..=MOST_NODES).contains(&soak.memory.len());
+    let nodes = soak.memory.iter().enumerate().filter(|_| are_few).map(|(index, node)| {
+        let rate_of = |sample: &SoakSample| sample.rates.get(index).copied().unwrap_or_default();
+        series(format!("read, node {}", node.node), SoakWork::Read, &rate_of)
+    });
+    let mut series: Vec<Series> =
+        all.map(|(name, work)| series(name.to_owned(), work, &SoakSample::rate)).into_iter().chain(nodes).collect();
+    series.retain(|series| series.values().count() >= FEWEST);
     if series.is_empty() {
         return Page::new();
     }
@@ -238,7 +245,25 @@ fn over_time(soak: &Soak) -> Page {
         rows: ROWS,
         ..Plot::default()
     };
-    heading(text!["Rate over time, ", rate_unit()]) + plot_over(plot, unit)
+    heading(text!["Rate over time, ", rate_unit()]) + plot_over(plot, unit) + before_and_after(soak)
+}
+
+/// The first and the last rate of reading, and the lowest of those between.
+fn before_and_after(soak: &Soak) -> Page {
+    let read = || soak.samples.iter().filter(|sample| sample.work == SoakWork::Read).map(SoakSample::rate);
+    let (Some(first), Some(last), Some(lowest)) = (read().next(), read().next_back(), read().reduce(f64::min)) else {
+        return Page::new();
+    };
+    let said = text![
+        "Reading began at ",
+        rate(first).with_unit(),
+        ", ended at ",
+        rate(last).with_unit(),
+        "; lowest ",
+        rate(lowest).with_unit(),
+        "."
+    ];
+    paragraph("", said, Ink::Plain)
 }
 
 /// What the system told of its state: lowest and highest.

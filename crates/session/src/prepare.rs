@@ -335,7 +335,8 @@ impl Begun<'_> {
         run.seconds = host.now();
         run.stopped = host.stopped();
         run.complete = !run.stopped && missing(&run) == 0;
-        run.health = health.ended();
+        // A simulated machine counts in its soaks only.
+        run.health = if run.simulated.is_some() { soak::health(&run) } else { health.ended() };
         let soaks = run.observations().filter_map(|seen| seen.soak.as_deref());
         let of_soaks: Vec<Warning> = soaks.flat_map(soak::warnings).collect();
         run.warnings.extend(of_soaks);

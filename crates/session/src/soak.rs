@@ -3,7 +3,15 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::messages::soak as says;
-use tiermark_model::{Soak, Warning, WrongKind};
+use tiermark_model::{HealthCount, Run, RunHealth, Soak, Throttling, Warning, WrongKind};
+
+/// The counters of health that the soaks of a run have read.
+pub(crate) fn health(run: &Run) -> Option<RunHealth> {
+    let states = run.observations().filter_map(|seen| Some(seen.soak.as_deref()?.samples.last()?.state));
+    let times = states.filter_map(|state| state.throttled).reduce(u64::saturating_add)?;
+    let cores = Some(HealthCount::new(0, Some(times)));
+    Some(RunHealth { throttling: Some(vec![Throttling { cores, ..Throttling::default() }]), ..RunHealth::default() })
+}
 
 /// Warnings of wrong memory and of a loss of speed.
 pub(crate) fn warnings(soak: &Soak) -> Vec<Warning> {

@@ -18,7 +18,7 @@ use tiermark_model::{
 use crate::event::Sink;
 use crate::host::{Fault, Host};
 pub use pattern::{PAGE_BYTES, Pattern, WORDS};
-pub use shares::{BLOCK, Chunk, copies, partner, shares};
+pub use shares::{BLOCK, Chunk, Half, copies, partner, shares};
 use watch::Watch;
 
 /// Share of what is left of the time that the first pass may write for: what is written must be read.
@@ -29,8 +29,10 @@ const LATER_WRITE: f64 = 0.5;
 /// lines are compared meanwhile.
 const HAMMER_SECONDS: [f64; 2] = [1.0, 10.0];
 const HAMMER_SHARE: f64 = 0.03;
-/// The share of the time that memory may rest, but for the first time: at rest nothing is hot, and nothing compared.
-const REST_SHARE: f64 = 0.1;
+/// The share of the time that halves may rest, but for the first time: the other half is only read meanwhile.
+const REST_SHARE: f64 = 0.3;
+/// Seconds to wait where there is nothing to read meanwhile.
+const REST_STEP: f64 = 0.2;
 /// A phase is not begun in the last seconds: it would compare nothing.
 const LAST_SECONDS: f64 = 0.5;
 /// The bit that the program flips itself.
@@ -71,6 +73,8 @@ pub struct Pass {
     pub pattern: Pattern,
     /// What happened since it was written.
     pub between: SoakBetween,
+    /// What they read of each share; all other work is on whole shares.
+    pub half: Half,
     /// When they end at the latest, seconds of [`Host::now`].
     pub until: f64,
 }
@@ -85,6 +89,8 @@ pub struct Moved<'a> {
     pub wrong_words: u64,
     /// The first of those that were found since the tick before.
     pub wrong: &'a [WrongWord],
+    /// Pages that were taken away since the tick before.
+    pub lost: &'a [LostPage],
     /// The state of the machine; takes some ms.
     pub state: &'a dyn Fn() -> SoakState,
     /// Memory that is free for others now; `None` where the system does not say.
@@ -98,8 +104,6 @@ pub struct Passed {
     pub bytes: Vec<u64>,
     /// Whether it reached the end of what it was to do.
     pub is_whole: bool,
-    /// Pages that were taken away meanwhile.
-    pub lost: Vec<LostPage>,
 }
 
 /// The role of a step that is a soak.
@@ -119,7 +123,7 @@ pub(crate) fn soak(host: &mut dyn Host, step: &Step, deadline: f64, sink: &mut d
         Err(refusal) => return refused(step, refusal),
     };
     let watch = Watch::new(host, sink, step, rig.memory(), deadline);
-    let mut soaking = Soaking { rig, watch, role, seed: step.setup.seed, is_taken: false };
+    let mut soaking = Soaking { rig, watch, role, seed: step.setup.seed, is_taken: false, rested: 0.0 };
     if let Err(fault) = soaking.run() {
         soaking.watch.soak.ended.get_or_insert_with(|| says::failed(&fault.0));
     }
@@ -179,6 +183,8 @@ struct Soaking<'a> {
     seed: u64,
     /// Whether all of the memory was written once.
     is_taken: bool,
+    /// Seconds that halves were left at rest.
+    rested: f64,
 }
 
 impl Soaking<'_> {
@@ -191,7 +197,9 @@ impl Soaking<'_> {
             }
             let is_possible = match between {
                 SoakBetween::Rested => self.may_rest(left),
-                SoakBetween::Hammered => self.is_due(SoakWork::Hammer, HAMMER_SECONDS[0], HAMMER_SHARE),
+                SoakBetween::Hammered => {
+                    self.is_due(self.watch.spent(SoakWork::Hammer), HAMMER_SECONDS[0], HAMMER_SHARE)
+                }
                 SoakBetween::Nothing | SoakBetween::Copied => true,
             };
             // Others may still fit where one does not.
@@ -206,16 +214,15 @@ impl Soaking<'_> {
         Ok(())
     }
 
-    /// Whether a work may take so many seconds more: it never did, or keeps to its share of the time.
-    fn is_due(&self, work: SoakWork, seconds: f64, share: f64) -> bool {
-        let spent = self.watch.spent(work);
+    /// Whether what took so many seconds may take some more: it never did, or keeps to its share of the time.
+    fn is_due(&self, spent: f64, seconds: f64, share: f64) -> bool {
         spent == 0.0 || spent + seconds <= share * (self.watch.seconds() + seconds)
     }
 
-    /// Whether there is time for a phase that rests.
+    /// Whether there is time for a phase in which both halves rest.
     fn may_rest(&self, left: f64) -> bool {
-        let rest = f64::from(self.role.rest_seconds);
-        self.is_due(SoakWork::Rest, rest, REST_SHARE) && left >= rest + 2.0 * self.watch.writing_seconds
+        let rest = 2.0 * f64::from(self.role.rest_seconds);
+        self.is_due(self.rested, rest, REST_SHARE) && left >= rest + 2.0 * self.watch.writing_seconds
     }
 
     /// Writes, waits or works, reads back.
@@ -227,20 +234,19 @@ impl Soaking<'_> {
         let work = if self.is_taken { SoakWork::Write } else { SoakWork::Take };
         let share = if is_first { FIRST_WRITE } else { LATER_WRITE };
         let until = began + share * self.watch.left();
-        let written = self.pass(Pass { work, pattern, between, until })?;
+        let half = Half::Both;
+        let written = self.pass(Pass { work, pattern, between, half, until })?;
         self.watch.writing_seconds = self.watch.now() - began;
         if !self.is_taken {
             self.is_taken = written.is_whole;
             self.watch.hold(&written.bytes);
         }
         let planted = if is_first { self.prove()? } else { 0 };
+        let (wrong, checked) = (self.watch.soak.wrong_words, self.watch.soak.checked());
         let Some(between) = self.between(pattern, between, written.is_whole)? else { return Ok(()) };
         phase.between = between;
-        let wrong = self.watch.soak.wrong_words;
         let until = self.watch.deadline;
-        let read = self.pass(Pass { work: SoakWork::Read, pattern, between, until })?;
-        self.watch.compared(&read.bytes);
-        phase.checked = read.bytes.iter().sum();
+        let read = self.read(Pass { work: SoakWork::Read, pattern, between, half, until })?;
         if is_first {
             // Of each node that was written.
             let nodes = written.bytes.iter().filter(|bytes| **bytes > 0).count();
@@ -248,11 +254,10 @@ impl Soaking<'_> {
         }
         if read.is_whole {
             // Once more, by a cpu far away: it comes another way.
-            let again = self.pass(Pass { work: SoakWork::ReadFar, pattern, between, until })?;
-            self.watch.compared(&again.bytes);
-            phase.checked += again.bytes.iter().sum::<u64>();
+            self.read(Pass { work: SoakWork::ReadFar, pattern, between, half, until })?;
         }
         phase.whole = u32::from(written.is_whole && read.is_whole);
+        phase.checked = self.watch.soak.checked() - checked;
         phase.seconds = self.watch.now() - began;
         phase.wrong_words = self.watch.soak.wrong_words - wrong;
         self.watch.note(phase);
@@ -270,7 +275,8 @@ impl Soaking<'_> {
             // What is copied must be there as a whole.
             SoakBetween::Copied if !is_whole => return Ok(Some(SoakBetween::Nothing)),
             SoakBetween::Copied => {
-                let copied = self.pass(Pass { work: SoakWork::Copy, pattern, between, until: self.watch.deadline })?;
+                let until = self.watch.deadline;
+                let copied = self.pass(Pass { work: SoakWork::Copy, pattern, between, half: Half::Both, until })?;
                 if !copied.is_whole {
                     return Ok(None);
                 }
@@ -283,12 +289,37 @@ impl Soaking<'_> {
                 let due = HAMMER_SHARE * self.watch.seconds() - self.watch.spent(SoakWork::Hammer);
                 let seconds = due.clamp(HAMMER_SECONDS[0], HAMMER_SECONDS[1]);
                 let until = self.watch.deadline.min(self.watch.now() + seconds);
-                self.pass(Pass { work: SoakWork::Hammer, pattern, between, until })?;
+                self.pass(Pass { work: SoakWork::Hammer, pattern, between, half: Half::Both, until })?;
             }
-            SoakBetween::Rested => self.watch.rest(f64::from(self.role.rest_seconds), self.rig.as_ref()),
+            SoakBetween::Rested => {
+                self.rest(pattern, Half::Second)?;
+                self.rest(pattern, Half::First)?;
+            }
             SoakBetween::Nothing => {}
         }
         Ok(Some(between))
+    }
+
+    /// Leaves one half at rest while the other is read again and again: nothing cools down, and no time is lost.
+    fn rest(&mut self, pattern: Pattern, resting: Half) -> Result<(), Fault> {
+        let half = if resting == Half::First { Half::Second } else { Half::First };
+        let began = self.watch.now();
+        let until = (began + f64::from(self.role.rest_seconds)).min(self.watch.deadline);
+        while self.watch.now() < until && !self.watch.is_over() {
+            let between = SoakBetween::Rested;
+            let read = self.read(Pass { work: SoakWork::Read, pattern, between, half, until })?;
+            if read.bytes.iter().all(|bytes| *bytes == 0) {
+                self.watch.wait(REST_STEP.min(until - self.watch.now()));
+            }
+        }
+        self.rested += self.watch.now() - began;
+        Ok(())
+    }
+
+    fn read(&mut self, pass: Pass) -> Result<Passed, Fault> {
+        let read = self.pass(pass)?;
+        self.watch.compared(&read.bytes);
+        Ok(read)
     }
 
     fn pass(&mut self, pass: Pass) -> Result<Passed, Fault> {

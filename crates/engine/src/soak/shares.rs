@@ -1,5 +1,7 @@
 //! Which cpu writes and reads which part of the memory of a soak.
 
+use std::ops::Range;
+
 /// Bytes of a block: a huge page of x86-64, and of aarch64 with base pages of 4 KiB.
 pub const BLOCK: u64 = 2 << 20;
 /// Blocks of a chunk: a thread that has one asks nobody for 64 MiB.
@@ -14,6 +16,30 @@ pub struct Chunk {
     pub first: u64,
     /// How many there are.
     pub blocks: u64,
+}
+
+/// Which part of each thread's share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Half {
+    /// All of it.
+    #[default]
+    Both,
+    /// The chunks of its first half; none of a share that is one chunk.
+    First,
+    /// All others.
+    Second,
+}
+
+impl Half {
+    /// The indices of its chunks in a share of so many.
+    #[must_use]
+    pub fn of(self, chunks: usize) -> Range<usize> {
+        match self {
+            Self::Both => 0..chunks,
+            Self::First => 0..chunks / 2,
+            Self::Second => chunks / 2..chunks,
+        }
+    }
 }
 
 /// The chunks of each thread: every block of `parts` (blocks of each node) once, on a thread of its own node, where it

@@ -5,24 +5,23 @@ use tiermark_model::{
     Bytes, LostPage, NodeId, Soak, SoakPhase, SoakSample, SoakState, SoakWork, SoakedNode, Step, WrongWord,
 };
 
-use super::{Moved, Passed, SoakRig, conclude, observation, role};
+use super::{Moved, Passed, conclude, observation, role};
 use crate::event::{Event, Sink};
 use crate::host::Host;
 
-/// Samples of a soak, at most: a curve on a page has about as many points.
-const MOST_SAMPLES: f64 = 300.0;
-/// Seconds of a sample at least.
+/// Seconds of a sample at least, as a share of the time that is over, and as a share of all of it: a server may become
+/// hot in its first minute, and a curve on a page has some hundred points.
 const LEAST_SECONDS: f64 = 1.0;
+const OF_THE_PAST: f64 = 1.0 / 60.0;
+const OF_THE_WHOLE: f64 = 1.0 / 300.0;
 /// Seconds between two observations that listeners get, at least and at most, and their share of the time: what a kill
 /// may lose.
 const REPORT_SECONDS: [f64; 2] = [2.0, 60.0];
 const REPORT_SHARE: f64 = 0.1;
 /// Seconds between two looks at the memory that is free for others.
 const LOOK_EVERY: f64 = 1.0;
-/// Seconds that a rest lasts between two looks at the clock.
-const REST_STEP: f64 = 0.5;
 /// Kinds of work, as [`SoakWork`] numbers them.
-const WORKS: usize = SoakWork::Rest as usize + 1;
+const WORKS: usize = SoakWork::Hammer as usize + 1;
 
 /// Bytes and seconds of a kind of work that are in no sample yet.
 #[derive(Debug, Clone, Default)]
@@ -64,7 +63,6 @@ pub(super) struct Watch<'a> {
     spent: [f64; WORKS],
     reported: f64,
     looked: f64,
-    sample_seconds: f64,
     report_seconds: f64,
 }
 
@@ -77,7 +75,6 @@ impl<'a> Watch<'a> {
         deadline: f64,
     ) -> Self {
         let began = host.now();
-        let sample_seconds = ((deadline - began) / MOST_SAMPLES).max(LEAST_SECONDS);
         let report_seconds = (REPORT_SHARE * (deadline - began)).clamp(REPORT_SECONDS[0], REPORT_SECONDS[1]);
         Self {
             host,
@@ -97,7 +94,6 @@ impl<'a> Watch<'a> {
             spent: [0.0; WORKS],
             reported: began,
             looked: began,
-            sample_seconds,
             report_seconds,
         }
     }
@@ -140,7 +136,8 @@ impl<'a> Watch<'a> {
         }
         let found = self.found(moved.wrong);
         self.soak.wrong_words = (self.wrong_before + moved.wrong_words).saturating_sub(self.own_words);
-        self.tell(&found);
+        let lost = self.lost(moved.lost);
+        self.tell(&found, &lost);
         if self.host.stopped() {
             self.soak.ended.get_or_insert_with(says::stopped_by_user);
         }
@@ -180,11 +177,21 @@ impl<'a> Watch<'a> {
         others
     }
 
+    /// Notes pages that were taken away, each once: several threads may have touched it. Returns those that are new.
+    fn lost(&mut self, pages: &[LostPage]) -> Vec<LostPage> {
+        let at = self.seconds();
+        let before = self.soak.lost.len();
+        for page in pages {
+            if self.soak.lost.iter().all(|known| known.address != page.address) {
+                self.soak.lost.push(LostPage { at, ..page.clone() });
+            }
+        }
+        self.soak.lost[before..].to_vec()
+    }
+
     /// The end of a pass. Rates are those of whole passes: nodes that are done earlier would make the last part of one
     /// look slow.
     pub(super) fn end(&mut self, passed: &Passed, state: &dyn Fn() -> SoakState) {
-        let at = self.seconds();
-        self.soak.lost.extend(passed.lost.iter().map(|page| LostPage { at, ..page.clone() }));
         if passed.is_whole || self.work == SoakWork::Take {
             self.sample_if_due(state);
         } else {
@@ -193,7 +200,9 @@ impl<'a> Watch<'a> {
     }
 
     fn sample_if_due(&mut self, state: &dyn Fn() -> SoakState) {
-        if self.open[self.work as usize].seconds >= self.sample_seconds {
+        let whole = self.deadline - self.began;
+        let due = (OF_THE_PAST * self.seconds()).min(OF_THE_WHOLE * whole).max(LEAST_SECONDS);
+        if self.open[self.work as usize].seconds >= due {
             self.sample(self.work, state());
         }
     }
@@ -227,22 +236,9 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Lets memory rest.
-    pub(super) fn rest(&mut self, seconds: f64, rig: &dyn SoakRig) {
-        self.begin(SoakWork::Rest);
-        let until = (self.now() + seconds).min(self.deadline);
-        while self.now() < until && !self.is_over() {
-            self.host.rest(REST_STEP.min(until - self.now()));
-            let (bytes, now) = (vec![0; self.soak.memory.len()], self.now());
-            self.tick(&Moved {
-                now,
-                bytes: &bytes,
-                wrong_words: 0,
-                wrong: &[],
-                state: &|| rig.state(),
-                free: &|| rig.free(),
-            });
-        }
+    /// Does nothing for so many seconds.
+    pub(super) fn wait(&mut self, seconds: f64) {
+        self.host.rest(seconds.max(0.0));
     }
 
     /// Notes how much memory a pass took of each node.
@@ -296,12 +292,12 @@ impl<'a> Watch<'a> {
     }
 
     /// Tells listeners how far it is.
-    fn tell(&mut self, wrong: &[WrongWord]) {
+    fn tell(&mut self, wrong: &[WrongWord], lost: &[LostPage]) {
         let whole = self.deadline - self.began;
         let last = self.soak.samples.iter().rev().find(|sample| sample.work == self.work);
         let rate = last.map(SoakSample::rate).filter(|rate| *rate > 0.0);
         let (remaining_seconds, done) = (self.left().max(0.0), (self.seconds() / whole).min(1.0));
         let (step, work, errors) = (self.step, self.work, self.soak.wrong_words);
-        self.sink.event(&Event::Soaking { step, work, rate, wrong, errors, remaining_seconds, done });
+        self.sink.event(&Event::Soaking { step, work, rate, wrong, lost, errors, remaining_seconds, done });
     }
 }

@@ -4,7 +4,7 @@ mod state;
 mod work;
 
 use std::fs;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -38,7 +38,7 @@ pub(crate) struct LinuxSoak {
     state: StateReader,
     born: Instant,
     /// Pages that were taken away before this soak, or are in its results.
-    known_lost: usize,
+    known_lost: AtomicUsize,
     _watches: Vec<PoisonWatch>,
     _first_to_go: FirstToGo,
 }
@@ -108,7 +108,7 @@ impl LinuxSoak {
             nodes,
             state: StateReader::new(root, machine),
             born,
-            known_lost: tiermark_system::poisoned(),
+            known_lost: AtomicUsize::new(tiermark_system::poisoned()),
             _watches: watches,
             _first_to_go: FirstToGo::new(),
         })
@@ -118,15 +118,11 @@ impl LinuxSoak {
         self.born.elapsed().as_secs_f64()
     }
 
-    /// Pages that were taken away since the last look, by node.
-    fn lost(&mut self) -> Vec<LostPage> {
-        let pages = poisoned_pages(self.known_lost);
-        self.known_lost += pages.len();
-        let mut lost: Vec<LostPage> = pages.iter().filter_map(|page| self.shared.memory.lost(page)).collect();
-        // Several threads may have touched one.
-        lost.sort_by_key(|page| page.address);
-        lost.dedup_by_key(|page| page.address);
-        lost
+    /// Pages that were taken away since the last look; one that several threads touched is there several times.
+    fn lost(&self) -> Vec<LostPage> {
+        let pages = poisoned_pages(self.known_lost.load(Relaxed));
+        self.known_lost.fetch_add(pages.len(), Relaxed);
+        pages.iter().filter_map(|page| self.shared.memory.lost(page)).collect()
     }
 }
 
@@ -161,12 +157,13 @@ impl SoakRig for LinuxSoak {
             loop {
                 let is_over = !matches!(is_done.recv_timeout(TICK), Err(RecvTimeoutError::Timeout));
                 let now = this.now();
-                let (bytes, wrong) = (this.shared.moved(), this.shared.take_wrong());
+                let (bytes, wrong, lost) = (this.shared.moved(), this.shared.take_wrong(), this.lost());
                 let moved = Moved {
                     now,
                     bytes: &bytes,
                     wrong_words: this.shared.wrong_words.load(Relaxed),
                     wrong: &wrong,
+                    lost: &lost,
                     state: &|| this.state.read(),
                     free: &|| this.state.free(),
                 };
@@ -182,7 +179,7 @@ impl SoakRig for LinuxSoak {
         for reply in replies {
             reply.map_err(Fault)?;
         }
-        Ok(Passed { bytes: self.shared.moved(), is_whole: self.shared.is_whole(), lost: self.lost() })
+        Ok(Passed { bytes: self.shared.moved(), is_whole: self.shared.is_whole() })
     }
 
     fn flip(&mut self, part: usize, bit: u8) -> Result<Option<u64>, Fault> {

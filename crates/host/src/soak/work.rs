@@ -183,7 +183,6 @@ impl Worker {
             SoakWork::Read | SoakWork::ReadFar => now.read(partner(self.index, shared.memory.shares.len(), is_far)),
             SoakWork::Copy => now.copy(),
             SoakWork::Hammer => now.hammer(),
-            SoakWork::Rest => ControlFlow::Continue(()),
         };
         if ended.is_continue() {
             shared.ended.fetch_add(1, Relaxed);
@@ -253,9 +252,14 @@ impl Now<'_> {
             SoakBetween::Copied => self.shared.copies(writer),
             _ => Vec::new(),
         };
-        for chunk in &self.shared.memory.shares[writer] {
+        let share = &self.shared.memory.shares[writer];
+        let half = self.pass.half.of(share.len());
+        for (index, chunk) in share.iter().enumerate() {
             let blocks = chunk.blocks.min(left);
             left -= blocks;
+            if !half.contains(&index) {
+                continue;
+            }
             let part = self.part(chunk);
             let from = chunk.first * BLOCK;
             let source = copied.iter().find(|(_, to)| to.first == chunk.first && to.part == chunk.part);

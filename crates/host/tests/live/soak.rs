@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use tiermark_engine::soak::{Moved, Pass, Passed, SoakRig};
+use tiermark_engine::soak::{Half, Moved, Pass, Passed, SoakRig};
 use tiermark_engine::{Fault, Host, Lab, PlannedExperiment, Rig, Study};
 use tiermark_host::LinuxHost;
 use tiermark_model::*;
@@ -36,7 +36,8 @@ impl SoakRig for FaultyRig {
     fn pass(&mut self, pass: &Pass, tick: &mut dyn FnMut(&Moved<'_>) -> bool) -> Result<Passed, Fault> {
         if matches!(pass.work, SoakWork::Read | SoakWork::ReadFar) {
             self.reads += 1;
-            if self.plants && self.reads > 2 {
+            // The word is in the first half.
+            if self.plants && self.reads > 2 && pass.half != Half::Second {
                 self.rig.flip(0, 40)?.unwrap();
                 *self.planted.borrow_mut().entry(name(pass.pattern.kind, pass.between)).or_default() += 1;
             }

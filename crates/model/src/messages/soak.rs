@@ -9,7 +9,7 @@ messages! {
         "node {node}: {held} ({limit}), written by cpus {cpus}";
 
     Note level(name: &str, seconds: f64, rest: u64):
-        { format!("level {name}: {} s, memory rests for {rest} s between writing and reading", seconds.round()) };
+        { format!("level {name}: {} s, each half of the memory rests for {rest} s", seconds.round()) };
 
     Refusal no_memory(node: NodeId, limit: &str) options ["--nodes"]:
         "a soak of node {node}", "no memory can be allocated ({limit})", "free memory, or choose other nodes (--nodes)";

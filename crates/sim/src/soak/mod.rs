@@ -5,7 +5,7 @@ mod fault;
 use std::rc::Rc;
 
 use tiermark_engine::host::Fault;
-use tiermark_engine::soak::{BLOCK, Chunk, Moved, Pass, Passed, Pattern, SoakRig, copies, partner, shares};
+use tiermark_engine::soak::{BLOCK, Chunk, Half, Moved, Pass, Passed, Pattern, SoakRig, copies, partner, shares};
 use tiermark_model::{
     Bytes, CpuId, Hex, LostPage, NodeId, Role, Setup, Soak, SoakState, SoakWork, SoakedNode, WrongWord,
 };
@@ -110,8 +110,17 @@ impl SimSoak {
         })
     }
 
+    /// What of a share is read, where that much of it was written: where it begins, and how long it is, 0 to 1.
+    fn stretch(&self, owner: usize, half: Half) -> (f64, f64) {
+        let share = &self.shares[owner];
+        let blocks = |chunks: &[Chunk]| chunks.iter().map(|chunk| chunk.blocks).sum::<u64>() as f64;
+        let [begin, end] = [half.of(share.len()).start, half.of(share.len()).end];
+        let [begin, end] = [begin, end].map(|chunks| blocks(&share[..chunks]) / blocks(share).max(1.0));
+        (begin, (end.min(self.written[owner]) - begin).max(0.0))
+    }
+
     /// Seconds that each thread needs for one work on its share, or on that of the one it reads.
-    fn seconds(&self, work: SoakWork) -> Vec<f64> {
+    fn seconds(&self, work: SoakWork, half: Half) -> Vec<f64> {
         let threads = self.shares.len();
         let bytes = |share: &[Chunk]| share.iter().map(|chunk| chunk.blocks * BLOCK).sum::<u64>() as f64;
         let slow = match self.memory.hot {
@@ -129,10 +138,10 @@ impl SimSoak {
                 SoakWork::Write => own / write,
                 SoakWork::Read | SoakWork::ReadFar => {
                     let from = partner(thread, threads, work == SoakWork::ReadFar);
-                    self.written[from] * bytes(&self.shares[from]) / read
+                    self.stretch(from, half).1 * bytes(&self.shares[from]) / read
                 }
                 SoakWork::Copy => own / 2.0 / read + own / 2.0 / write,
-                SoakWork::Hammer | SoakWork::Rest => f64::INFINITY,
+                SoakWork::Hammer => f64::INFINITY,
             }
         };
         (0..threads).map(of).collect()
@@ -166,7 +175,7 @@ impl SimSoak {
     }
 
     /// Reads the faulty words that threads came to.
-    fn read(&mut self, pass: &Pass, from: &[f64], to: &[f64], passed: &mut Passed) -> (u64, Vec<WrongWord>) {
+    fn read(&mut self, pass: &Pass, from: &[f64], to: &[f64]) -> (u64, Vec<WrongWord>) {
         let now = self.world.now.get();
         let threads = self.shares.len();
         let mut found = Vec::new();
@@ -176,8 +185,8 @@ impl SimSoak {
         for index in 0..self.words.len() {
             let Some((owner, at)) = self.owner(self.words[index].offset) else { continue };
             let thread = reader(owner);
-            let written = self.written[owner].max(f64::MIN_POSITIVE);
-            if !(from[thread]..to[thread]).contains(&(at / written)) {
+            let (begin, length) = self.stretch(owner, pass.half);
+            if !(from[thread]..to[thread]).contains(&((at - begin) / length.max(f64::MIN_POSITIVE))) {
                 continue;
             }
             let word = &mut self.words[index];
@@ -193,6 +202,12 @@ impl SimSoak {
             let offset = word.offset;
             found.extend(self.wrong(pass, offset, thread, [expected, seen, again, rewritten]));
         }
+        (found.len() as u64, found)
+    }
+
+    /// The pages that are taken away when threads come to them.
+    fn taken_away(&mut self, to: &[f64]) -> Vec<LostPage> {
+        let now = self.world.now.get();
         let at = |offset: &u64| self.owner(*offset).map_or(f64::INFINITY, |(_, at)| at);
         let (gone, left): (Vec<u64>, Vec<u64>) = self.poisoned.iter().partition(|offset| at(offset) < to[0]);
         self.poisoned = left;
@@ -201,8 +216,7 @@ impl SimSoak {
             let (node, address) = (self.nodes[part].node, Hex(BASE + offset));
             Some(LostPage { at: now - self.began, node, offset: within, address, bytes: Bytes(4096) })
         };
-        passed.lost.extend(gone.into_iter().filter_map(lost));
-        (found.len() as u64, found)
+        gone.into_iter().filter_map(lost).collect()
     }
 
     /// The wrong words of shorted lines of addresses, of a read of everything.
@@ -249,18 +263,18 @@ impl SimSoak {
     }
 
     /// Bytes of each node after this share of each thread's work.
-    fn bytes(&self, work: SoakWork, shares: &[f64]) -> Vec<u64> {
+    fn bytes(&self, work: SoakWork, half: Half, shares: &[f64]) -> Vec<u64> {
         let threads = self.shares.len();
         let mut bytes = vec![0; self.nodes.len()];
         for (thread, done) in shares.iter().enumerate() {
             let from = match work {
                 SoakWork::Read => partner(thread, threads, false),
                 SoakWork::ReadFar => partner(thread, threads, true),
-                SoakWork::Hammer | SoakWork::Rest => continue,
+                SoakWork::Hammer => continue,
                 SoakWork::Take | SoakWork::Write | SoakWork::Copy => thread,
             };
             let reads = matches!(work, SoakWork::Read | SoakWork::ReadFar);
-            let of = if reads { done * self.written[from] } else { *done };
+            let of = if reads { done * self.stretch(from, half).1 } else { *done };
             for chunk in &self.shares[from] {
                 bytes[chunk.part] += (of * (chunk.blocks * BLOCK) as f64) as u64;
             }
@@ -297,7 +311,7 @@ impl SoakRig for SimSoak {
         let writes = matches!(pass.work, SoakWork::Take | SoakWork::Write);
         self.pattern = Some(pass.pattern);
         while goes_on && !passed.is_whole {
-            let seconds = self.seconds(pass.work);
+            let seconds = self.seconds(pass.work, pass.half);
             let left = seconds.iter().zip(&done).map(|(all, done)| all * (1.0 - done)).fold(0.0, f64::max);
             let step = TICK.min(left).min(pass.until - self.world.now.get()).max(1e-3);
             self.world.pass(step);
@@ -310,11 +324,9 @@ impl SoakRig for SimSoak {
                 self.write(&pass.pattern, &before, &done);
                 self.written.clone_from(&done);
             }
-            let (mut more, mut found) = match reads {
-                true => self.read(pass, &before, &done, &mut passed),
-                false => (0, Vec::new()),
-            };
-            if passed.is_whole && reads {
+            let (mut more, mut found) = if reads { self.read(pass, &before, &done) } else { Default::default() };
+            let lost = if reads { self.taken_away(&done) } else { Vec::new() };
+            if passed.is_whole && reads && pass.half == Half::Both {
                 let (count, words) = self.shorted(pass);
                 more += count;
                 found.extend(words);
@@ -323,12 +335,13 @@ impl SoakRig for SimSoak {
                 self.copy(&pass.pattern);
             }
             wrong_words += more;
-            passed.bytes = self.bytes(pass.work, &done);
+            passed.bytes = self.bytes(pass.work, pass.half, &done);
             let moved = Moved {
                 now: self.world.now.get(),
                 bytes: &passed.bytes,
                 wrong_words,
                 wrong: &found,
+                lost: &lost,
                 state: &|| self.state(),
                 free: &|| self.free(),
             };
