@@ -314,6 +314,9 @@ fn caches_by_cpu(machine: &Machine, setup: &Setup) -> BTreeMap<CpuId, Vec<f64>> 
     by_cpu
 }
 
+/// Levels that one core has for itself.
+const PRIVATE: usize = 2;
+
 /// Parts of the footprint that fit in each level and not in the level above.
 fn level_shares(caches: &[f64], region: Option<&RegionSetup>) -> Vec<f64> {
     let size = region.map_or(1.0, touched);
@@ -322,11 +325,17 @@ fn level_shares(caches: &[f64], region: Option<&RegionSetup>) -> Vec<f64> {
     if is_grouped && caches.iter().all(|bytes| *bytes < size) {
         return vec![0.0; caches.len()];
     }
+    // A chain comes to its lines in the same order each time: of twice what a private cache holds, all of its lines were
+    // replaced by then. What cores share keeps part of more than it holds.
+    let is_chain = region.is_some_and(|region| matches!(region.layout, Layout::Chain(_)));
     let mut held = 0.0;
     caches
         .iter()
-        .map(|bytes| {
-            let fits = (bytes / size).min(1.0).max(held);
+        .enumerate()
+        .map(|(level, bytes)| {
+            let fits = (bytes / size).min(1.0);
+            let fits = if is_chain && level < PRIVATE { (2.0 * fits - 1.0).max(0.0) } else { fits };
+            let fits = fits.max(held);
             let share = fits - held;
             held = fits;
             share

@@ -66,7 +66,8 @@ fn what_a_border_of_blocks_takes_is_in_no_number() {
             // Borders of chases are assumed to be near a stamp (10 ns here): one of 150 ns is not believed.
             let known = step.metric == Metric::Bandwidth || border_ns < 100.0;
             let off = (value / truth - 1.0).abs();
-            assert!(off < 0.003 || !known, "{border_ns} ns: {}: {value}, {truth} there", step.id);
+            // What visits measure of a border scatters by 60 ns: by 0.3 % of 4 µs over some 30 visits.
+            assert!(off < 0.006 || !known, "{border_ns} ns: {}: {value}, {truth} there", step.id);
         }
     }
 }
