@@ -1,5 +1,6 @@
 //! The verdict on a number of two runs.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use tiermark_model::{
@@ -65,6 +66,15 @@ impl ComparedPair {
             first.runs = Some(runs as u64);
         }
         let Some(b) = other else { return pair };
+        if let (true, Some(was), Some(is)) = (a.finding.metric.is_of_faults(), a.finding.value, b.finding.value) {
+            pair.figure.change = Some((is - was) / was.max(1.0));
+            pair.figure.verdict = match is.total_cmp(&was) {
+                Ordering::Less => ChangeVerdict::Better,
+                Ordering::Equal => ChangeVerdict::Same,
+                Ordering::Greater => ChangeVerdict::Worse,
+            };
+            return pair;
+        }
         // The mean that is judged: per cycle where both numbers are.
         let judged = cycles(a, b).map_or(mean, |_| mean_of_runs(a, more, kernel, rules, |number| number.in_cycles()));
         if let (Some((mean, _)), Some((judged, _)), Some(value)) = (mean, judged, b.value_of(kernel)) {

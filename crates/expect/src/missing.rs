@@ -100,7 +100,7 @@ fn not_known(name: &Name) -> Note {
         Name::System(SystemName::Backing) => return says::backing_unknown(),
         Name::System(SystemName::Record) => return says::record_unknown(),
         Name::System(SystemName::Size(_)) => "survey",
-        Name::System(SystemName::SoakWrong | SystemName::SoakSlower) => "soak",
+        Name::System(SystemName::Soak(_)) => "soak",
         _ => "machine",
     };
     says::figure_not_measured(&name.text(), command)

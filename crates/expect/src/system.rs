@@ -10,7 +10,7 @@ use tiermark_model::{
 
 use crate::location::Place;
 use crate::range::Range;
-use crate::system_name::{CoreLimit, InterruptedFor, Since, SystemName, SystemText, ThrottledPart};
+use crate::system_name::{CoreLimit, InterruptedFor, Since, SoakNumber, SystemName, SystemText, ThrottledPart};
 use crate::term::At;
 
 /// A fact of a run; `memories` are the sets of nodes whose memory was measured together.
@@ -45,23 +45,37 @@ pub(crate) fn of(name: SystemName, run: &Run, memories: &[IdSet]) -> Vec<At> {
         SystemName::Problems => vec![problems(run)],
         SystemName::Errors(kind, since) => errors(run, kind, since),
         SystemName::Throttling(part, since) => throttling(run, part, since),
-        SystemName::SoakWrong => of_soaks(run, |soak| {
-            // Memory that it did not reach may be wrong.
-            let wrong = soak.wrong_words + soak.lost.len() as u64;
-            (wrong > 0 || soak.ended.is_none() && soak.is_covered()).then_some(wrong as f64)
-        }),
-        SystemName::SoakSlower => of_soaks(run, Soak::slower),
+        SystemName::Soak(number) => of_soaks(run, number),
     }
 }
 
 /// One number for each soak of a run.
-fn of_soaks(run: &Run, number: impl Fn(&Soak) -> Option<f64>) -> Vec<At> {
-    let at = |soak: &Soak| match number(soak) {
-        _ if soak.checked() == 0 || soak.proven == Some(false) => At::whole(Err(says::nothing_compared())),
-        None => At::whole(Err(says::soak_too_short())),
-        Some(number) => At::whole(Ok(Range::exactly(number))),
+fn of_soaks(run: &Run, number: SoakNumber) -> Vec<At> {
+    let at = |seen: &Observation| {
+        let soak = seen.soak.as_deref()?;
+        let is_void = soak.checked() == 0 || soak.proven == Some(false);
+        let value = if is_void { Err(says::nothing_compared()) } else { of_soak(seen, soak, number) };
+        Some(At::whole(value.map(Range::exactly)))
     };
-    run.observations().filter_map(|seen| seen.soak.as_deref()).map(at).collect()
+    run.observations().filter_map(at).collect()
+}
+
+fn of_soak(seen: &Observation, soak: &Soak, number: SoakNumber) -> Result<f64, Note> {
+    let errors = |count: u64| match &soak.ended {
+        _ if count > 0 => Ok(count as f64),
+        // Memory that it did not reach may be wrong.
+        Some(why) => Err(says::soak_ended_early(&why.text)),
+        None if !soak.is_covered() => Err(says::soak_not_covered()),
+        None => Ok(0.0),
+    };
+    match number {
+        SoakNumber::Wrong => errors(soak.places()),
+        SoakNumber::Lost => errors(soak.lost.len() as u64),
+        SoakNumber::Slower => soak.slower().ok_or_else(says::soak_too_short),
+        SoakNumber::Covered => soak.share_covered().ok_or_else(says::node_sizes_unknown),
+        SoakNumber::Seconds => Ok(seen.seconds),
+        SoakNumber::Kinds => Ok(soak.whole_kinds() as f64),
+    }
 }
 
 /// The theoretical peak of each memory that was measured, or of the whole machine. Of nodes whose cores are offline in

@@ -33,10 +33,25 @@ pub(crate) enum SystemName {
     Text(SystemText),
     Errors(ErrorKind, Since),
     Throttling(ThrottledPart, Since),
-    /// Wrong words and lost pages of a soak.
-    SoakWrong,
-    /// The share of its rate that a soak lost for good.
-    SoakSlower,
+    /// A number of a soak.
+    Soak(SoakNumber),
+}
+
+/// A number of a soak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum SoakNumber {
+    /// Words that were wrong.
+    Wrong,
+    /// Pages that the kernel took away.
+    Lost,
+    /// The share of its rate that it lost for good.
+    Slower,
+    /// The share of the nodes' memory that was compared.
+    Covered,
+    /// Its time.
+    Seconds,
+    /// Kinds of phase that were run on all of the memory.
+    Kinds,
 }
 
 /// A limit of a core: latencies in cycles, widths in bytes a cycle.
@@ -95,7 +110,7 @@ const fn text(text: SystemText) -> SystemName {
 }
 
 /// All, by name; the first of several names is the one that is shown.
-pub(crate) const SYSTEM: [(&str, SystemName); 47] = [
+pub(crate) const SYSTEM: [(&str, SystemName); 51] = [
     ("peak", SystemName::Peak),
     ("link", SystemName::Link),
     ("dimms.speed", SystemName::ModuleSpeed),
@@ -141,8 +156,12 @@ pub(crate) const SYSTEM: [(&str, SystemName); 47] = [
     ("throttle.core.boot", SystemName::Throttling(ThrottledPart::Core, Since::Boot)),
     ("throttle.package", SystemName::Throttling(ThrottledPart::Package, Since::Run)),
     ("throttle.package.boot", SystemName::Throttling(ThrottledPart::Package, Since::Boot)),
-    ("soak.wrong", SystemName::SoakWrong),
-    ("soak.slower", SystemName::SoakSlower),
+    ("soak.wrong", SystemName::Soak(SoakNumber::Wrong)),
+    ("soak.lost", SystemName::Soak(SoakNumber::Lost)),
+    ("soak.slower", SystemName::Soak(SoakNumber::Slower)),
+    ("soak.covered", SystemName::Soak(SoakNumber::Covered)),
+    ("soak.seconds", SystemName::Soak(SoakNumber::Seconds)),
+    ("soak.kinds", SystemName::Soak(SoakNumber::Kinds)),
 ];
 
 impl SystemName {
@@ -174,8 +193,7 @@ impl SystemName {
             | Self::Problems
             | Self::Errors(..)
             | Self::Throttling(..)
-            | Self::SoakWrong
-            | Self::SoakSlower => CheckUnit::Number,
+            | Self::Soak(_) => CheckUnit::Number,
         }
     }
 

@@ -66,6 +66,11 @@ impl Step {
         self.setup.threads.iter().any(|thread| matches!(thread.role, Role::Os(_)))
     }
 
+    /// Whether it is a soak.
+    pub fn is_soak(&self) -> bool {
+        self.setup.threads.iter().any(|thread| matches!(thread.role, Role::Soak(_)))
+    }
+
     /// Seconds that an allocation takes to be prepared: chains, memory of its own, and what operations make for
     /// themselves.
     pub fn prepare_seconds(&self) -> f64 {
@@ -128,6 +133,10 @@ impl Step {
 
     /// The same of several numbers of visits: the memory of thousands of threads is added up once.
     fn seconds_of_each<const N: usize>(&self, visits: [u32; N]) -> [f64; N] {
+        // The time of a soak has all in it.
+        if self.is_soak() {
+            return visits.map(|visits| f64::from(visits) * self.stop.shot_seconds);
+        }
         let (prepare, visit, rivalry) = (self.prepare_seconds(), self.visit_seconds(), self.rivalry_seconds());
         let is_os = self.is_os();
         visits.map(|visits| {

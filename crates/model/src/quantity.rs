@@ -258,6 +258,11 @@ impl Quantity {
         *self == Self::CoreClock || self.is_of_interruptions()
     }
 
+    /// Whether it counts faults: one more than none is worse, whatever chance does.
+    pub fn is_of_faults(&self) -> bool {
+        matches!(self, Self::SoakWrong | Self::SoakLost)
+    }
+
     /// Whether less of it, in this unit, is better; `None` if neither less nor more is better.
     pub fn less_is_better(&self, unit: Unit) -> Option<bool> {
         match self {

@@ -1,5 +1,6 @@
 //! What a soak of memory found: what was written, read back and compared, and every wrong word.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -83,9 +84,9 @@ pub struct Soak {
     pub memory: Vec<SoakedNode>,
     /// The phases that were run, in the order of their first time.
     pub phases: Vec<SoakPhase>,
-    /// Words that were wrong when they were read, each time counted.
+    /// Wrong words, each counted each time that it was read.
     pub wrong_words: u64,
-    /// The first of them, [`Self::MOST_WORDS`] at most.
+    /// The words, each with the same wrong bits once: [`Self::MOST_WORDS`] at most.
     pub wrong: Vec<WrongWord>,
     /// Pages that the kernel took away because their contents were lost.
     pub lost: Vec<LostPage>,
@@ -105,6 +106,8 @@ pub struct Soak {
 impl Soak {
     /// Wrong words that a document keeps: more are of one fault.
     pub const MOST_WORDS: usize = 1000;
+    /// Kinds of phase: pattern, and what happens between writing and reading.
+    pub const KINDS: usize = 8;
 
     /// Bytes that were read back and compared, each time counted.
     #[must_use]
@@ -121,9 +124,56 @@ impl Soak {
         self.slowdown.map(|slow| slow.share()).or_else(|| (read >= FEWEST).then_some(0.0))
     }
 
-    /// The rates of a node, by its index in [`Self::memory`], in the samples of a work.
+    /// Notes a wrong word, and says whether it is new and there is room for it.
+    pub fn met(&mut self, word: &WrongWord) -> bool {
+        let is_same =
+            |known: &&mut WrongWord| (known.node, known.offset, known.bits()) == (word.node, word.offset, word.bits());
+        if let Some(known) = self.wrong.iter_mut().find(is_same) {
+            known.times += 1;
+            return false;
+        }
+        let has_room = self.wrong.len() < Self::MOST_WORDS;
+        self.wrong.extend(has_room.then(|| word.clone()));
+        has_room
+    }
+
+    /// Wrong words, each counted once: at least so many, where more were read than are kept.
+    #[must_use]
+    pub fn places(&self) -> u64 {
+        self.wrong.iter().map(|word| (word.node, word.offset)).collect::<BTreeSet<_>>().len() as u64
+    }
+
+    /// Whether each wrong word that was read is among those that are kept.
+    #[must_use]
+    pub fn has_all_words(&self) -> bool {
+        self.wrong.iter().map(|word| word.times).sum::<u64>() >= self.wrong_words
+    }
+
+    /// Kinds of phase that were run on all of the memory.
+    #[must_use]
+    pub fn whole_kinds(&self) -> usize {
+        self.phases.iter().filter(|phase| phase.whole > 0).count()
+    }
+
+    /// The share of the nodes' memory that was compared; `None` where the system does not say what they have.
+    #[must_use]
+    pub fn share_covered(&self) -> Option<f64> {
+        let all: u64 = self.memory.iter().map(|node| node.of.map(|of| of.0)).sum::<Option<u64>>()?;
+        let covered: u64 = self.memory.iter().map(|node| node.covered.0).sum();
+        (all > 0).then(|| covered as f64 / all as f64)
+    }
+
+    /// How often memory was written.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        self.phases.iter().map(|phase| u64::from(phase.times)).sum()
+    }
+
+    /// The rates of a node, by its index in [`Self::memory`], in the samples of a work: of those at the level that it
+    /// fell to, where it became slower.
     pub fn rates(&self, node: usize, work: SoakWork) -> impl Iterator<Item = f64> {
-        let of_work = self.samples.iter().filter(move |sample| sample.work == work);
+        let from = self.slowdown.map_or(0.0, |slow| slow.from);
+        let of_work = self.samples.iter().filter(move |sample| sample.work == work && sample.at > from);
         of_work.filter_map(move |sample| sample.rates.get(node).copied()).filter(|rate| *rate > 0.0)
     }
 
@@ -224,6 +274,13 @@ pub struct WrongWord {
     pub again: Hex,
     /// The word after it had been written and read once more.
     pub rewritten: Hex,
+    /// How often it was read with these bits wrong; the other fields are of the first time.
+    #[serde(default = "once")]
+    pub times: u64,
+}
+
+fn once() -> u64 {
+    1
 }
 
 impl WrongWord {
@@ -376,6 +433,14 @@ impl Slowdown {
     pub fn share(&self) -> f64 {
         1.0 - self.after / self.before
     }
+
+    /// When it began, in words: `second 17`, `minute 14`.
+    #[must_use]
+    pub fn since(&self) -> String {
+        /// Seconds from which minutes are said.
+        const MINUTES: f64 = 120.0;
+        if self.from < MINUTES { format!("second {:.0}", self.from) } else { format!("minute {:.0}", self.from / 60.0) }
+    }
 }
 
 /// A word or an address; hexadecimal in documents (`0x7f00`), since JSON's numbers have 53 bits.
@@ -418,6 +483,7 @@ mod tests {
             found: Hex(0xf8),
             again: Hex(again),
             rewritten: Hex(rewritten),
+            times: 1,
         };
         assert_eq!(word(0xf0, 0xf0).kind(), WrongKind::OnTheWay);
         assert_eq!(word(0xf8, 0xf0).kind(), WrongKind::Lost);

@@ -248,7 +248,7 @@ fn findings(seen: &Observation, soak: &Soak) -> Vec<Finding> {
         ..Finding::new(quantity, labels, value, unit)
     };
     let mut all = vec![
-        found(Quantity::SoakWrong, labels(), Some(soak.wrong_words as f64), Unit::Count),
+        found(Quantity::SoakWrong, labels(), Some(soak.places() as f64), Unit::Count),
         found(Quantity::SoakLost, labels(), Some(soak.lost.len() as f64), Unit::Count),
     ];
     let first = soak.wrong.first().map(|word| (word.node, word.physical.unwrap_or(word.address)));

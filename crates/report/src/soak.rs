@@ -1,10 +1,10 @@
 //! A soak of memory: whether it is right, each wrong word, what was compared, and how fast over time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_model::{
-    Bytes, Hex, LostPage, NodeId, Observation, Run, Slowdown, Soak, SoakPattern, SoakPhase, SoakSample, SoakWork,
-    SoakedNode, WrongKind, WrongWord, count_of,
+    Bytes, Hex, LostPage, NodeId, Observation, Run, Slowdown, Soak, SoakBetween, SoakPattern, SoakPhase, SoakSample,
+    SoakWork, SoakedNode, WrongKind, WrongWord, count_of,
 };
 use tiermark_page::{
     Cell, Detail, Ink, Page, Plot, ROWS, Rates, Series, Table, Text, heading, paragraph, percent, plot_over, rate,
@@ -41,15 +41,18 @@ fn one(run: &Run, seen: &Observation, soak: &Soak, detail: Detail) -> Page {
 fn result(seen: &Observation, soak: &Soak) -> (Text, Ink) {
     let planned: u64 = soak.memory.iter().map(|node| node.planned.0).sum();
     let covered: u64 = soak.memory.iter().map(|node| node.covered.0).sum();
-    let all: Option<u64> = soak.memory.iter().map(|node| node.of.map(|of| of.0)).sum();
-    let of_all = all
-        .filter(|all| *all > 0)
-        .map_or_else(String::new, |all| format!(" ({} of all memory)", percent(covered as f64 / all as f64)));
+    let of_all = soak.share_covered().map_or_else(String::new, |share| format!(" ({} of all memory)", percent(share)));
     let times = soak.checked() as f64 / (covered as f64).max(1.0);
     let left = planned.saturating_sub(covered);
     let part = if left > 0 { format!("; {} planned but not compared", Bytes(left)) } else { String::new() };
-    let compared =
-        format!("{} compared {times:.1} times each in {}{of_all}{part}", Bytes(covered), seconds(seen.seconds));
+    let compared = format!(
+        "{} written {} and compared {times:.1} times each in {}{of_all}; {} of {} kinds of phase on all of it{part}",
+        Bytes(covered),
+        count_of(soak.written(), "time"),
+        seconds(seen.seconds),
+        soak.whole_kinds(),
+        Soak::KINDS
+    );
     match soak {
         _ if soak.has_errors() => (text![errors(soak), ": ", compared, "."], Ink::Bad),
         _ if soak.proven == Some(false) => {
@@ -60,27 +63,31 @@ fn result(seen: &Observation, soak: &Soak) -> (Text, Ink) {
     }
 }
 
-/// `3 words wrong on node 1, 1 page lost`.
+/// `3 words wrong on node 1, read 12 times; 1 page lost on node 0`.
 fn errors(soak: &Soak) -> String {
-    let nodes: std::collections::BTreeSet<NodeId> =
-        soak.wrong.iter().map(|word| word.node).chain(soak.lost.iter().map(|page| page.node)).collect();
-    let nodes = nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let words = (soak.wrong_words > 0).then(|| format!("{} wrong", count_of(soak.wrong_words, "word")));
-    let lost = (!soak.lost.is_empty()).then(|| format!("{} lost", count_of(soak.lost.len() as u64, "page")));
-    let both: Vec<String> = words.into_iter().chain(lost).collect();
-    format!("{} on node {nodes}", both.join(", "))
+    let listed = |nodes: BTreeSet<NodeId>| nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let words = (soak.wrong_words > 0).then(|| {
+        let least = if soak.has_all_words() { "" } else { "at least " };
+        let nodes = listed(soak.wrong.iter().map(|word| word.node).collect());
+        let (words, times) = (count_of(soak.places(), "word"), count_of(soak.wrong_words, "time"));
+        format!("{least}{words} wrong on node {nodes}, read {times}")
+    });
+    let lost = (!soak.lost.is_empty()).then(|| {
+        let nodes = listed(soak.lost.iter().map(|page| page.node).collect());
+        format!("{} lost on node {nodes}", count_of(soak.lost.len() as u64, "page"))
+    });
+    words.into_iter().chain(lost).collect::<Vec<_>>().join("; ")
 }
 
 fn slower(slow: &Slowdown) -> Text {
     let share = percent(slow.share());
-    let minute = format!("{:.1}", slow.from / 60.0);
     let throttled = match slow.throttled {
         Some(0) => "; no throttling was counted".to_owned(),
         Some(times) => format!("; throttled {}", count_of(times, "time")),
         None => "; throttling is not reported".to_owned(),
     };
     text![
-        format!("From minute {minute} on {share} slower: "),
+        format!("From {} on {share} slower: ", slow.since()),
         rate(slow.before).with_unit(),
         " before, ",
         rate(slow.after).with_unit(),
@@ -90,25 +97,6 @@ fn slower(slow: &Slowdown) -> Text {
     ]
 }
 
-/// Words of one fault: the same bits of the same place.
-struct Fault<'a> {
-    first: &'a WrongWord,
-    times: usize,
-}
-
-fn faults(soak: &Soak) -> Vec<Fault<'_>> {
-    let mut faults: Vec<Fault<'_>> = Vec::new();
-    let mut known: BTreeMap<(NodeId, u64, u64), usize> = BTreeMap::new();
-    for word in &soak.wrong {
-        let at = *known.entry((word.node, word.offset, word.bits())).or_insert(faults.len());
-        match faults.get_mut(at) {
-            Some(fault) => fault.times += 1,
-            None => faults.push(Fault { first: word, times: 1 }),
-        }
-    }
-    faults
-}
-
 /// The bits of a word that were wrong, by number.
 fn bits(word: &WrongWord) -> String {
     let wrong: Vec<String> = (0..64).filter(|bit| word.bits() >> bit & 1 == 1).map(|bit| bit.to_string()).collect();
@@ -116,40 +104,44 @@ fn bits(word: &WrongWord) -> String {
 }
 
 fn wrong(soak: &Soak, detail: Detail) -> Page {
-    let faults = faults(soak);
-    if faults.is_empty() {
+    if soak.wrong.is_empty() {
         return Page::new();
     }
-    let listed = if detail.is_all() { faults.len() } else { LISTED.min(faults.len()) };
-    let shown = &faults[..listed];
-    let has_physical = shown.iter().any(|fault| fault.first.physical.is_some());
-    let table = Table::of(shown).numbers("node", |fault| fault.first.node.to_string());
+    let listed = if detail.is_all() { soak.wrong.len() } else { LISTED.min(soak.wrong.len()) };
+    let shown = &soak.wrong[..listed];
+    let has_physical = shown.iter().any(|word| word.physical.is_some());
+    let table = Table::of(shown).numbers("node", |word: &WrongWord| word.node.to_string());
     let address = |address: Option<Hex>| address.map_or_else(String::new, |address| address.to_string());
-    let table = table.when(has_physical, |table| table.texts("physical", |fault| address(fault.first.physical)));
+    let table = table.when(has_physical, |table| table.texts("physical", |word| address(word.physical)));
+    let pattern = |word: &WrongWord| match word.between {
+        SoakBetween::Nothing => word.pattern.to_string(),
+        between => format!("{}, {between}", word.pattern),
+    };
     let table = table
-        .texts("address", |fault| fault.first.address.to_string())
-        .texts("bits", |fault| bits(fault.first))
-        .numbers("times", |fault| fault.times.to_string())
-        .texts("retry", |fault| fault.first.kind().to_string())
-        .texts("pattern", |fault| format!("{}, {}", fault.first.pattern, fault.first.between));
+        .texts("address", |word| word.address.to_string())
+        .texts("bits", bits)
+        .numbers("times", |word| word.times.to_string())
+        .texts("retry", |word| word.kind().to_string())
+        .texts("pattern", pattern);
     // 64-bit words would break the addresses of an 80-column terminal.
     let table = table.when(detail.is_all(), |table| {
         table
-            .texts("written", |fault| fault.first.expected.to_string())
-            .texts("read", |fault| fault.first.found.to_string())
+            .texts("written", |word| word.expected.to_string())
+            .texts("read", |word| word.found.to_string())
+            .numbers("cpu", |word| word.cpu.to_string())
+            .numbers("after", |word| seconds(word.at))
     });
     let mut out = heading("Wrong words") + table.inked(|_| Ink::Bad).table();
-    if listed < faults.len() {
-        let more = format!("and {} more places (-v)", faults.len() - listed);
+    if listed < soak.wrong.len() {
+        let more = format!("and {} more places (-v)", soak.wrong.len() - listed);
         out += paragraph("  ", &more, Ink::Dim);
     }
-    if soak.wrong_words > soak.wrong.len() as u64 {
-        let rest = soak.wrong_words - soak.wrong.len() as u64;
-        out += paragraph("  ", format!("{} more were counted only.", count_of(rest, "word")), Ink::Dim);
+    if !soak.has_all_words() {
+        out += paragraph("  ", "More wrong words were read than are listed: they were counted only.", Ink::Dim);
     }
     out.extend(shorted(soak).map(|line| {
         let text = format!(
-            "The words read are those of addresses that differ in bit {line}: this line of addresses has no effect."
+            "The words read are those of addresses that differ in bit {line}: two addresses lead to one place of memory."
         );
         paragraph("  ", &text, Ink::Bad)
     }));
@@ -203,7 +195,7 @@ fn phases(soak: &Soak) -> Page {
         .texts("pattern", |phase: &SoakPhase| phase.pattern.to_string())
         .texts("between writing and reading", |phase| phase.between.to_string())
         .numbers("times", |phase| phase.times.to_string())
-        .numbers("on all", |phase| phase.whole.to_string())
+        .numbers("whole", |phase| phase.whole.to_string())
         .numbers("compared", |phase| Bytes(phase.checked).to_string())
         .numbers("wrong", |phase| phase.wrong_words.to_string());
     table.inked(ink).table().into()
@@ -292,10 +284,15 @@ fn state(run: &Run, soak: &Soak) -> Page {
         said("interrupts a second", range(|state| state.interrupts), 1.0, "", 0),
     ];
     let said: Vec<String> = said.into_iter().flatten().collect();
+    let is_short = soak.slower().is_none();
     let unknown = run.simulated.is_none() && last(|state| state.corrected).is_none();
     let mut out = Page::new();
     if !said.is_empty() {
         out += paragraph("", format!("Meanwhile: {}.", said.join(", ")), Ink::Plain);
+    }
+    if is_short {
+        let text = "Whether the server kept its speed is not judged: less than 20 samples of reading.";
+        out += paragraph("", text, Ink::Dim);
     }
     if unknown {
         let text = "Corrected memory errors unknown: this system has no counter of them (EDAC).";

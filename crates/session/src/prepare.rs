@@ -6,7 +6,7 @@ use tiermark_machine::Root;
 use tiermark_model::messages::run as says;
 use tiermark_model::{
     Cure, Effort, Experiment, IdSet, Machine, Plan, PlanPage, Purpose, RUN_SCHEMA, Refusal, Request, Run, RunCounters,
-    RunLabels, Tool, Warning,
+    RunLabels, Step, Tool, Warning,
 };
 use tiermark_probes::survey;
 use tiermark_tune::doctor;
@@ -335,8 +335,11 @@ impl Begun<'_> {
         run.seconds = host.now();
         run.stopped = host.stopped();
         run.complete = !run.stopped && missing(&run) == 0;
-        // A simulated machine counts in its soaks only.
-        run.health = if run.simulated.is_some() { soak::health(&run) } else { health.ended() };
+        run.health = health.ended();
+        // The processors of a simulated machine become hot in its soaks only.
+        if let Some(throttling) = soak::throttling(&run).filter(|_| run.simulated.is_some()) {
+            run.health.get_or_insert_default().throttling = Some(vec![throttling]);
+        }
         let soaks = run.observations().filter_map(|seen| seen.soak.as_deref());
         let of_soaks: Vec<Warning> = soaks.flat_map(soak::warnings).collect();
         run.warnings.extend(of_soaks);
@@ -348,7 +351,9 @@ impl Begun<'_> {
 
 /// What to say of plans that are expected to take long together.
 fn long_run(plans: &[(&Request, &Plan)]) -> Option<Warning> {
-    let seconds: f64 = plans.iter().map(|(_, plan)| plan.expected_seconds()).sum();
+    // The time of a soak is what the user chose.
+    let is_chosen = |plan: &Plan| plan.steps.iter().any(Step::is_soak);
+    let seconds: f64 = plans.iter().filter(|(_, plan)| !is_chosen(plan)).map(|(_, plan)| plan.expected_seconds()).sum();
     if seconds <= LONG {
         return None;
     }

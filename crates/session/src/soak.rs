@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::messages::soak as says;
-use tiermark_model::{HealthCount, Run, RunHealth, Soak, Throttling, Warning, WrongKind};
+use tiermark_model::{HealthCount, Run, Soak, Throttling, Warning, WrongKind};
 
-/// The counters of health that the soaks of a run have read.
-pub(crate) fn health(run: &Run) -> Option<RunHealth> {
+/// How often processors were throttled in the soaks of a run.
+pub(crate) fn throttling(run: &Run) -> Option<Throttling> {
     let states = run.observations().filter_map(|seen| Some(seen.soak.as_deref()?.samples.last()?.state));
     let times = states.filter_map(|state| state.throttled).reduce(u64::saturating_add)?;
-    let cores = Some(HealthCount::new(0, Some(times)));
-    Some(RunHealth { throttling: Some(vec![Throttling { cores, ..Throttling::default() }]), ..RunHealth::default() })
+    Some(Throttling { cores: Some(HealthCount::new(0, Some(times))), ..Throttling::default() })
 }
 
 /// Warnings of wrong memory and of a loss of speed.
@@ -18,27 +17,30 @@ pub(crate) fn warnings(soak: &Soak) -> Vec<Warning> {
     let mut kinds: BTreeMap<WrongKind, u64> = BTreeMap::new();
     soak.wrong.iter().for_each(|word| *kinds.entry(word.kind()).or_default() += 1);
     let kinds: Vec<String> = kinds.iter().map(|(kind, words)| format!("{words} {kind}")).collect();
-    let kinds = if kinds.is_empty() { "by the kernel's account".to_owned() } else { kinds.join(", ") };
-    let wrong = soak.has_errors().then(|| says::words_wrong(soak.wrong_words, soak.lost.len() as u64, &kinds));
+    let wrong = (soak.wrong_words > 0).then(|| says::words_wrong(soak.places(), &kinds.join(", ")));
+    let lost = (!soak.lost.is_empty()).then(|| says::pages_lost(soak.lost.len() as u64));
     let slower = soak.slowdown.map(|slow| {
-        says::slowed_down(slow.from / 60.0, slow.share(), slow.before.into(), slow.after.into(), slow.throttled)
+        says::slowed_down(&slow.since(), slow.share(), slow.before.into(), slow.after.into(), slow.throttled)
     });
-    wrong.into_iter().chain(slower).collect()
+    lost.into_iter().chain(wrong).chain(slower).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::Slowdown;
+    use tiermark_model::{Bytes, Hex, LostPage, Slowdown};
 
     #[test]
     fn a_sound_soak_leaves_nothing_to_say() {
         assert_eq!(warnings(&Soak::default()), []);
         let slowdown = Some(Slowdown { from: 840.0, before: 100e9, after: 89e9, throttled: Some(1240) });
-        let texts: Vec<String> =
-            warnings(&Soak { wrong_words: 3, slowdown, ..Soak::default() }).into_iter().map(|w| w.text).collect();
-        assert!(texts[0].starts_with("3 words wrong"), "{texts:?}");
-        assert!(texts[1].starts_with("11 % slower from minute 14.0 on (100"), "{texts:?}");
-        assert!(texts[1].contains("throttled 1,240 times") || texts[1].contains("throttled 1240 times"), "{texts:?}");
+        let page = LostPage { at: 1.0, node: 0, offset: 0, address: Hex(4096), bytes: Bytes(4096) };
+        let texts: Vec<String> = warnings(&Soak { wrong_words: 3, lost: vec![page], slowdown, ..Soak::default() })
+            .into_iter()
+            .map(|w| w.text)
+            .collect();
+        assert!(texts[0].starts_with("1 page lost") && texts[1].contains("wrong ("), "{texts:?}");
+        assert!(texts[2].starts_with("11 % slower from minute 14 on (100"), "{texts:?}");
+        assert!(texts[2].contains("throttled 1,240 times") || texts[2].contains("throttled 1240 times"), "{texts:?}");
     }
 }

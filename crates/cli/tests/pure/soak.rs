@@ -65,9 +65,12 @@ fn a_report_begins_with_the_result_and_names_each_wrong_word() {
     let row = wide.lines().find(|line| line.contains(address)).unwrap_or_else(|| panic!("{address}: {wide}"));
     assert!(row.contains("wrong again when written again") && row.split_whitespace().any(|bit| bit == "3"), "{row}");
     // One word with a stuck bit is no line of addresses without effect.
-    assert!(!words(&wrong).contains("line of addresses"), "{wrong}");
+    assert!(!words(&wrong).contains("two addresses"), "{wrong}");
     let lines = user.run(&[&QUICK[..], &["-q", "--no-save", "--sim-fault", "line:20"]].concat()).expect(3).out;
-    assert!(words(&lines).contains("addresses that differ in bit 20: this line of addresses has no effect"), "{lines}");
+    assert!(
+        words(&lines).contains("addresses that differ in bit 20: two addresses lead to one place of memory"),
+        "{lines}"
+    );
     assert!(wrong.contains(address), "at 80 columns: {wrong}");
     let all = user.run(&["show", "wrong.json", "-v", "--width", "200"]).expect(0).out;
     assert!(all.contains(word["expected"].as_str().unwrap()) && all.contains(word["found"].as_str().unwrap()), "{all}");
@@ -94,6 +97,11 @@ fn wrong_memory_fails_a_check_whatever_the_limits_are() {
     assert!(failed.contains("FAILED") && failed.contains("soak.wrong <= 0"), "{failed}");
     let passed = user.run(&["check", "sound.json", "--expect", "one.toml"]).expect(0).out;
     assert!(passed.contains("PASSED"), "{passed}");
+    // An acceptance may ask for more than no error.
+    let more = ["soak.covered >= 50 %", "soak.kinds >= 7", "soak.seconds >= 61"];
+    fs::write(user.path("more.toml"), more.map(|that| format!("[[expect]]\nthat = '{that}'\n")).concat()).unwrap();
+    let failed = user.run(&["check", "sound.json", "--expect", "more.toml"]).expect(3).out;
+    assert!(failed.contains("✘ soak.seconds >= 61") && !failed.contains("✘ soak.kinds"), "{failed}");
     // A run without a soak says nothing of one.
     user.run(&["survey", "--quick", "-q", "--simulate", SERVER, "--json=plain.json"]).expect(0);
     let plain = user.run(&["check", "plain.json", "--expect", "one.toml"]).expect(0).out;
@@ -131,7 +139,7 @@ fn the_host_with_wrong_memory_is_named_with_its_cause() {
     }
     let text = user.run(&["fleet", "rack7"]).expect(3).out;
     assert!(words(&text).contains("5 hosts, 4 alike, 1 odd"), "{text}");
-    assert!(words(&text).contains(" errors, the first on node 0 at 0x700000001000"), "{text}");
+    assert!(words(&text).contains(" 1 error, the first on node 0 at 0x700000001000"), "{text}");
     assert!(words(&text).contains("→ tiermark soak"), "{text}");
     let sure = user.run(&["fleet", "rack7", "--format", "hosts", "--sure"]).expect(3).out;
     assert_eq!(sure, "node03\n");
@@ -185,7 +193,10 @@ fn rates_of_soaks_are_compared_and_have_a_history() {
     }
     let text = user.run(&["compare", "sound.json", "slow.json"]).expect(0).out;
     assert!(text.contains("worse"), "{text}");
-    user.run(&["compare", "sound.json", "wrong.json"]).expect(0);
+    let gate = user.run(&["compare", "sound.json", "wrong.json", "--fail-over", "5%"]).expect(3).out;
+    assert!(gate.contains("soak wrong"), "{gate}");
+    let why = user.run(&["explain", "wrong.json"]).expect(0).out;
+    assert!(words(&why).contains("A soak read wrong words"), "{why}");
     let history = user.run(&["history", "--json", "--simulate", SERVER]).expect(0).json();
     let rates = history["figures"].as_array().unwrap().iter().filter(|figure| figure["metric"] == "soak.read");
     assert_eq!(rates.filter(|figure| figure["points"].as_array().unwrap().len() == 3).count(), 2, "{history}");

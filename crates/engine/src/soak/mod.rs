@@ -141,15 +141,15 @@ fn refused(step: &Step, refusal: Refusal) -> Observation {
     Observation { refusal: Some(refusal), ..seen }
 }
 
-/// What follows from the samples of a soak: rates of each node, and whether it became slower.
+/// What follows from the samples of a soak: whether it became slower, and the rates of each node.
 fn conclude(soak: &mut Soak) {
+    soak.slowdown = slow::slowdown(&soak.samples);
     let rate =
         |soak: &Soak, node: usize, work: SoakWork| tiermark_stats::median(&soak.rates(node, work).collect::<Vec<_>>());
     for node in 0..soak.memory.len() {
         let (read, written) = (rate(soak, node, SoakWork::Read), rate(soak, node, SoakWork::Write));
         (soak.memory[node].read, soak.memory[node].written) = (read, written);
     }
-    soak.slowdown = slow::slowdown(&soak.samples);
 }
 
 /// The observation of a soak that has taken so many seconds.
@@ -243,8 +243,10 @@ impl Soaking<'_> {
         }
         let planted = if is_first { self.prove()? } else { 0 };
         let (wrong, checked) = (self.watch.soak.wrong_words, self.watch.soak.checked());
+        let until_rested = self.rested + 2.0 * f64::from(self.role.rest_seconds);
         let Some(between) = self.between(pattern, between, written.is_whole)? else { return Ok(()) };
         phase.between = between;
+        let has_rested = between != SoakBetween::Rested || self.rested >= until_rested;
         let until = self.watch.deadline;
         let read = self.read(Pass { work: SoakWork::Read, pattern, between, half, until })?;
         if is_first {
@@ -256,7 +258,7 @@ impl Soaking<'_> {
             // Once more, by a cpu far away: it comes another way.
             self.read(Pass { work: SoakWork::ReadFar, pattern, between, half, until })?;
         }
-        phase.whole = u32::from(written.is_whole && read.is_whole);
+        phase.whole = u32::from(written.is_whole && has_rested && read.is_whole);
         phase.checked = self.watch.soak.checked() - checked;
         phase.seconds = self.watch.now() - began;
         phase.wrong_words = self.watch.soak.wrong_words - wrong;

@@ -32,6 +32,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_round_has_all_kinds_of_phase() {
+        let kinds: std::collections::HashSet<_> = ROUND.into_iter().collect();
+        assert_eq!(kinds.len(), tiermark_model::Soak::KINDS);
+    }
+
+    #[test]
     fn two_rounds_have_every_pattern_and_its_inverse() {
         let all: Vec<_> = (0..2 * ROUND.len() as u64).map(|number| phase(number, 1)).collect();
         for (kind, between) in ROUND {

@@ -160,7 +160,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Notes wrong words, and returns those that are no doing of the program itself.
+    /// Notes wrong words, and returns those that are new and no doing of the program itself.
     fn found(&mut self, wrong: &[WrongWord]) -> Vec<WrongWord> {
         let mut others = Vec::new();
         for word in wrong {
@@ -169,11 +169,9 @@ impl<'a> Watch<'a> {
             // Memory that changed other bits of the same word is at fault all the same.
             match own.is_some_and(|own| own.bits == word.bits()) {
                 true => self.own_words += 1,
-                false => others.push(word.clone()),
+                false => others.extend(self.soak.met(word).then(|| word.clone())),
             }
         }
-        let room = Soak::MOST_WORDS.saturating_sub(self.soak.wrong.len());
-        self.soak.wrong.extend(others.iter().take(room).cloned());
         others
     }
 
@@ -286,6 +284,7 @@ impl<'a> Watch<'a> {
 
     fn report(&mut self) {
         let mut soak = self.soak.clone();
+        soak.ended.get_or_insert_with(says::not_at_its_end);
         conclude(&mut soak);
         let observation = observation(self.step, soak, self.seconds());
         self.sink.event(&Event::Observed { observation: &observation });

@@ -338,6 +338,7 @@ impl Now<'_> {
             found: Hex(found),
             again: Hex(again),
             rewritten: Hex(rewritten),
+            times: 1,
         });
     }
 

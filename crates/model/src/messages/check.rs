@@ -157,7 +157,11 @@ messages! {
 
     Note nothing_compared(): "the soak compared no memory, or did not prove that it would find an error";
 
-    Note soak_too_short(): "the soak was too short for all of its memory, or for a judgement, or it ended early";
+    Note soak_too_short(): "the soak was too short to judge its speed: less than 20 samples of reading";
+
+    Note soak_not_covered(): "the soak did not reach all of the memory that it was to compare: give it more time";
+
+    Note soak_ended_early(why: &str): "the soak ended early: {why}";
 
     Note needs_bare_metal(hypervisor: &str):
         "the machine is a guest of {hypervisor}, which may declare other hardware and shares it with other guests";

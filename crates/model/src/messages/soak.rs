@@ -32,26 +32,30 @@ messages! {
 
     Note stopped_by_user(): "it was stopped";
 
+    Note not_at_its_end(): "tiermark was killed, or still runs";
+
     Refusal comparison_unproven(node: NodeId):
         "the comparison on node {node}", "the comparison missed a bit that tiermark flipped",
         "the result is invalid: report this bug of tiermark";
 
-    Warning words_wrong(words: u64, lost: u64, kinds: &str):
-        {
-            let lost = if lost > 0 { format!("{} lost, ", count_of(lost, "page")) } else { String::new() };
-            format!("{lost}{} wrong ({kinds})", count_of(words, "word"))
-        },
+    Warning pages_lost(pages: u64):
+        { format!("{} lost: errors that could not be corrected", count_of(pages, "page")) },
+        "a program that uses such a page is ended",
+        "take the server out of service and have the memory replaced; the report has the addresses";
+
+    Warning words_wrong(words: u64, kinds: &str):
+        { format!("{} wrong ({kinds})", count_of(words, "word")) },
         "data that programs store in this memory can change",
         "take the server out of service and have the memory replaced; the report has the addresses";
 
-    Warning slowed_down(minute: f64, share: f64, before: Rate, after: Rate, throttled: Option<u64>):
+    Warning slowed_down(since: &str, share: f64, before: Rate, after: Rate, throttled: Option<u64>):
         {
             let throttled = match throttled {
                 Some(0) => "; no throttling was counted".to_owned(),
                 Some(times) => format!("; throttled {}", count_of(times, "time")),
                 None => String::new(),
             };
-            format!("{:.0} % slower from minute {minute:.1} on ({before} before, {after} after){throttled}", share * 100.0)
+            format!("{:.0} % slower from {since} on ({before} before, {after} after){throttled}", share * 100.0)
         },
         "the server does not keep its speed under load",
         "check cooling and power limits; on a shared machine, repeat the soak at another time";

@@ -259,6 +259,7 @@ impl SimSoak {
             found,
             again,
             rewritten,
+            times: 1,
         })
     }
 
