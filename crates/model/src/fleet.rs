@@ -109,6 +109,9 @@ pub struct HostKind {
     /// Hosts whose table of memory modules was not read: only root can. 0 of guests, whose hypervisor makes it up.
     #[serde(default)]
     pub modules_unread: u64,
+    /// Whether they are virtual machines: their modules, memory errors and throttling cannot be seen in them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_guest: bool,
 }
 
 /// A loss of one host in a family that would be found in 95 of 100 cases; smaller ones may not be seen.

@@ -231,6 +231,7 @@ pub fn fleet() -> Fleet {
             sockets: 2,
             visible: vec![VisibleLoss { family: "dram.bandwidth.all".to_owned(), loss: 0.062 }],
             modules_unread: 0,
+            is_guest: false,
             hosts: 4,
             figures,
             facts,

@@ -158,6 +158,7 @@ impl<'a> Kind<'a> {
             visible: self.judged.visible(tested).filter_map(visible).collect(),
             // A hypervisor makes its table of modules up.
             modules_unread: if identity.is_guest() { 0 } else { unread as u64 },
+            is_guest: identity.is_guest(),
             facts,
         }
     }

@@ -259,7 +259,7 @@ fn facts(kind: &HostKind, detail: Detail) -> Page {
     if differ.is_empty() {
         differ.push("no recorded fact differs".into());
     }
-    let unread = (kind.modules_unread > 0).then(|| modules_unread(kind).into());
+    let unread = facts_unread(kind).map(Text::from);
     labelled("facts", Text::joined(differ.into_iter().chain(unread), "; "))
 }
 
@@ -274,14 +274,20 @@ fn may_miss(kind: &HostKind) -> Page {
     }
 }
 
-/// Of how many hosts nobody knows the modules.
-pub(crate) fn modules_unread(kind: &HostKind) -> String {
+/// The facts that nobody knows of the hosts of a kind, and of how many.
+pub(crate) fn facts_unread(kind: &HostKind) -> Option<String> {
+    if kind.is_guest {
+        return Some("virtual machines: modules, memory errors and throttling of their servers not visible".to_owned());
+    }
+    if kind.modules_unread == 0 {
+        return None;
+    }
     let of = if kind.modules_unread == kind.hosts {
         String::new()
     } else {
         format!(" on {} of {} hosts", kind.modules_unread, kind.hosts)
     };
-    format!("memory modules not read{of}: measure as root")
+    Some(format!("memory modules not read{of}: measure as root"))
 }
 
 fn fact_words(fact: &KindFact, detail: Detail) -> Text {

@@ -17,6 +17,6 @@ pub use compare::{
 };
 pub use explain::{explain_rules, explanation};
 pub use fleet::{fleet, kind_words};
-pub(crate) use fleet::{losses, modules_unread, tally, unseen};
+pub(crate) use fleet::{facts_unread, losses, tally, unseen};
 pub use fleet_words::{family_words, kind_figure_names};
 pub use history::{history, history_of_figures, history_unreadable};
