@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tiermark_model::{DRAM, FigureName, LATENCY, Quantity, RunFigure, Span, TierName, Unit};
+use tiermark_model::{DRAM, FigureName, LATENCY, MemoryFigure, Quantity, RunFigure, Span, TierName, Unit};
 
 use crate::obstacle;
 
@@ -140,4 +140,13 @@ fn family(name: Option<FigureName>, figure: &RunFigure) -> String {
     }
     let tier = figure.labels.tier_name().and_then(|tier| tier.split(' ').next()).unwrap_or(&figure.probe);
     format!("{}.{}", tier.to_lowercase(), figure.metric)
+}
+
+/// What a family says of local memory; `None` of caches, and of memory of other nodes.
+pub(crate) fn of_local_memory(family: &str) -> Option<MemoryFigure> {
+    match family.strip_prefix(DRAM)? {
+        ".latency" => Some(MemoryFigure::Latency),
+        ".bandwidth.one" | ".bandwidth.all" => Some(MemoryFigure::Bandwidth),
+        _ => None,
+    }
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use tiermark_model::messages::fleet as says;
 use tiermark_model::{
-    Confidence, Fact, FigureName, FleetHost, HostFamily, HostFigure, HostKind, HostState, KindFact, KindFigure,
-    MemoryFigure, Note, OtherValue, VisibleLoss,
+    Confidence, Fact, FleetHost, HostFamily, HostFigure, HostKind, HostState, KindFact, KindFigure, MemoryFigure, Note,
+    OtherValue, VisibleLoss,
 };
 use tiermark_stats::fisher_exact;
 
 use crate::fleet::FEWEST;
-use crate::fleet::catalogue::Catalogue;
+use crate::fleet::catalogue::{Catalogue, of_local_memory};
 use crate::fleet::causes::{Cause, Difference, OddFamily, Rates, causes_of};
 use crate::fleet::groups::{FactGroups, Group, OddGroup};
 use crate::fleet::judge::{self, Judged};
@@ -253,13 +253,10 @@ impl<'a> Kind<'a> {
         all.into_iter().map(|(_, family, is_worse)| (family, is_worse)).collect()
     }
 
-    /// Whether a figure of memory of a host was held against those of its peers.
-    pub(crate) fn is_judged_by(&self, at: usize, of: MemoryFigure) -> bool {
-        let mut columns = self.judged.columns.iter();
-        columns.any(|column| {
-            let is_sharp = column.cells.get(&at).is_some_and(|cell| !cell.reading.is_open);
-            is_sharp && self.catalogue.figures[column.figure].name.and_then(FigureName::memory) == Some(of)
-        })
+    /// Whether a figure of local memory of a host was held against those of its peers.
+    fn is_judged_by(&self, at: usize, of: MemoryFigure) -> bool {
+        let mut families = self.judged.families.iter();
+        families.any(|(family, means)| of_local_memory(family) == Some(of) && means.contains_key(&at))
     }
 
     /// The facts in which a host differs from most of its kind. Where no value is that of most, only figures tell which

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::fleet::FEWEST;
+use crate::fleet::catalogue::of_local_memory;
 use tiermark_model::{Fact, FigureName, Fleet, GIB, HostKind, KindFact, KindFigure, MIB, MemoryFigure, Unit};
 
 /// Standard deviations between hosts from the median to a limit. Of 1,000 sound servers with 30 figures each, chance
@@ -53,7 +54,7 @@ const CUT: usize = 200;
 pub fn limits(fleet: &Fleet) -> Option<String> {
     let kind = fleet.kinds.first()?;
     let figures: Vec<String> = named(kind).into_iter().filter_map(figure).collect();
-    let has = |wanted: MemoryFigure| kind.figures.iter().any(|figure| memory(figure) == Some(wanted));
+    let has = |wanted: MemoryFigure| kind.figures.iter().any(|figure| of_local_memory(&figure.family) == Some(wanted));
     if fleet.is_change || !MemoryFigure::ALL.into_iter().all(has) {
         return None;
     }

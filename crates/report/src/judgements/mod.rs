@@ -16,7 +16,7 @@ pub use compare::{
     Damage, against, by_damage, change, compare, compared_name, cure, family_name, named_run, plain, signed,
 };
 pub use explain::{explain_rules, explanation};
-pub use fleet::{fleet, kind_words};
 pub(crate) use fleet::{facts_unread, losses, tally, unseen};
+pub use fleet::{fleet, kind_words};
 pub use fleet_words::{family_words, kind_figure_names};
 pub use history::{history, history_of_figures, history_unreadable};
