@@ -260,6 +260,9 @@ pub struct FleetHost {
     /// Why it differs, the likeliest cause first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<HostCause>,
+    /// Whether it is odd, and better than its peers in all that it is odd by: no fault of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_better: bool,
     /// Why it is not judged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<Note>,
@@ -276,16 +279,15 @@ pub struct FleetHost {
 }
 
 impl FleetHost {
-    /// Whether an odd host is worse than its peers, or differs by a fact: one that is only faster is no fault of its own.
+    /// Whether it is odd, and not only better than its peers.
     pub fn is_worse(&self) -> bool {
-        let has_fact = self.causes.iter().any(|cause| cause.confidence == Confidence::Reported);
-        let odd: Vec<&HostFamily> = self.families.iter().filter(|family| family.is_odd).collect();
-        has_fact || odd.is_empty() || odd.iter().any(|family| family.is_worse != Some(false))
+        self.state == HostState::Odd && !self.is_better
     }
 
-    /// Whether a cause of it is sure: the system reports it, or the hosts that have it are odd beyond chance.
+    /// Whether a cause for which it is worse is sure: the system reports it, or the hosts that have it are odd beyond
+    /// chance.
     pub fn is_sure(&self) -> bool {
-        self.causes.iter().any(|cause| cause.confidence != Confidence::Hint)
+        self.causes.iter().any(|cause| cause.confidence != Confidence::Hint && cause.is_worse != Some(false))
     }
 
     /// The largest difference of a family that is not like its peers', without sign.
@@ -361,6 +363,9 @@ pub struct HostCause {
     /// How often it happens; `None` of a fact that is no event, or if no number of it is allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<DailyRate>,
+    /// Whether the host is worse by it than its peers; `None` of a fact of which neither more nor less is better.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_worse: Option<bool>,
     /// What it means, in a sentence.
     pub finding: String,
     /// What may be behind it.
@@ -401,6 +406,7 @@ mod tests {
                 value: fact.map(|_| "15 of 16".to_owned()),
                 peers: peers.map(str::to_owned),
                 rate: (fact == Some(Fact::ThrottledBefore)).then_some(DailyRate { a_day: 833.3, limit: 24.0 }),
+                is_worse: None,
                 finding: "slow".to_owned(),
                 hint: None,
                 advice: String::new(),

@@ -14,6 +14,9 @@ pub(crate) struct Cause {
     /// Whether a host with another value is odd by that.
     #[serde(default)]
     alone: bool,
+    /// Whether a host with a larger number is better.
+    #[serde(default)]
+    more_is_better: bool,
     /// A host whose number is above this is odd by that.
     above: Option<Above>,
     /// Whether figures under another value are others.
@@ -129,6 +132,18 @@ impl Cause {
         }
     }
 
+    /// Whether a host is worse by it than its peers; `None` where neither more nor less is better.
+    fn is_worse(&self, fact: Option<(&HostFact, Option<&HostFact>)>) -> Option<bool> {
+        match fact {
+            None => Some(self.direction == Direction::Worse),
+            Some(_) if self.above.is_some() => Some(true),
+            Some((own, peers)) => {
+                let (own, peers) = own.amount.zip(peers?.amount).filter(|(own, peers)| own != peers)?;
+                self.more_is_better.then_some(own < peers)
+            }
+        }
+    }
+
     fn found(&self, fact: Option<(&HostFact, Option<&HostFact>)>, confidence: Confidence, rates: Rates) -> HostCause {
         let rate = |(own, _): (&HostFact, _)| Some(DailyRate { a_day: own.amount?, limit: self.limit(rates)? });
         HostCause {
@@ -137,6 +152,7 @@ impl Cause {
             value: fact.map(|(own, _)| own.exact.as_ref().unwrap_or(&own.text).clone()),
             rate: fact.and_then(rate),
             peers: fact.and_then(|(_, peers)| peers).map(|peers| peers.text.clone()),
+            is_worse: self.is_worse(fact),
             finding: self.finding.clone(),
             hint: self.hint.clone(),
             advice: self.advice.clone(),

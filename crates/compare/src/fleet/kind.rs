@@ -33,6 +33,7 @@ pub(crate) fn without(host: &str, state: HostState) -> FleetHost {
         started: None,
         labels: BTreeMap::new(),
         causes: Vec::new(),
+        is_better: false,
         reasons: Vec::new(),
         failure: None,
         p_value: None,
@@ -177,6 +178,10 @@ impl<'a> Kind<'a> {
             (true, true) => HostState::Alike,
             (true, false) => HostState::NotJudged,
         };
+        let reported = causes.iter().filter(|cause| cause.confidence == Confidence::Reported);
+        let is_better = state == HostState::Odd
+            && odd.iter().all(|(_, is_worse)| !is_worse)
+            && reported.map(|cause| cause.is_worse).all(|is_worse| is_worse == Some(false));
         FleetHost {
             kind: Some(self.at as u64),
             file: Some(record.file.clone()),
@@ -184,6 +189,7 @@ impl<'a> Kind<'a> {
             started: Some(record.started.clone()),
             labels: record.labels.clone(),
             causes,
+            is_better,
             reasons,
             p_value: self.judged.p_values[at],
             families,
