@@ -145,6 +145,12 @@ impl Gathered {
         self.unread.push(refusal);
     }
 
+    /// The files that are no document of a host.
+    #[must_use]
+    pub fn unread(&self) -> &[Refusal] {
+        &self.unread
+    }
+
     /// Whether there is neither a host nor a failure.
     #[must_use]
     pub fn is_empty(&self) -> bool {
