@@ -13,6 +13,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use tiermark_model::Quantity;
 use tiermark_stats::{benjamini_hochberg, median, student_quantile, student_two_sided};
 
 use crate::fleet::catalogue::{Catalogue, Figure, Reading};
@@ -37,6 +38,9 @@ const PRIOR: f64 = 4.0;
 pub(crate) const OF_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
 /// The smallest scatter of a number between machines, as `compare` has it between runs.
 pub(crate) const FLOOR: f64 = 0.003;
+
+/// A difference of a cache's size up to which it is none: a latency curve shows a size to some 10 %.
+pub(crate) const SIZE_THRESHOLD: f64 = 0.125;
 
 /// A loss of a size is visible if at least this share of such losses is found.
 const POWER: f64 = 0.95;
@@ -71,9 +75,15 @@ pub(crate) struct Mean {
 /// How much the means of a family differ between hosts.
 #[derive(Debug)]
 struct FamilyScatter {
-    /// The variance on a machine measured twice.
-    usual: f64,
+    usual: Usual,
     means: Vec<Value>,
+}
+
+/// What a machine measured twice differs by: the variance, and how much is none in practice, on logarithms.
+#[derive(Debug, Clone, Copy)]
+struct Usual {
+    variance: f64,
+    small: f64,
 }
 
 /// A group of hosts against others in a family: both means, and the p-value of their difference.
@@ -104,8 +114,8 @@ pub(crate) fn judged(hosts: &[&[Reading]], catalogue: &Catalogue, is_guest: bool
     let columns = columns(hosts, catalogue, &Prior { is_guest, runs });
     let (mut families, mut scatter) = (BTreeMap::new(), BTreeMap::new());
     for (family, members) in by_family(&columns, catalogue) {
-        let variance = Prior { is_guest, runs }.variance(&catalogue.figures[members[0].figure], members.len());
-        let (means, found) = means(&members, variance);
+        let usual = Prior { is_guest, runs }.usual(&catalogue.figures[members[0].figure], members.len());
+        let (means, found) = means(&members, usual);
         families.insert(family.clone(), means);
         scatter.insert(family, found);
     }
@@ -121,13 +131,14 @@ struct Prior {
 }
 
 impl Prior {
-    /// Variance of the mean of so many numbers of a figure's family.
-    fn variance(&self, figure: &Figure, numbers: usize) -> f64 {
+    /// What the mean of so many numbers of a figure's family differs by.
+    fn usual(&self, figure: &Figure, numbers: usize) -> Usual {
         let scatter = match figure.is_in_cycles() {
             true => Scatter::in_cycles(),
             false => Scatter::of_quantity(&figure.how.metric, self.is_guest),
         };
-        scatter.variance(numbers) * self.runs
+        let threshold = if figure.how.metric == Quantity::TierSize { SIZE_THRESHOLD } else { THRESHOLD };
+        Usual { variance: scatter.variance(numbers) * self.runs, small: (1.0 + threshold).ln() }
     }
 }
 
@@ -155,7 +166,7 @@ fn column(readings: &[(usize, Reading)], catalogue: &Catalogue, prior: &Prior) -
         return None;
     }
     let values: Vec<Value> = sharp.iter().map(|(_, of)| Value { at: of.ln, variance: of.variance }).collect();
-    let tested = tested(&values, prior.variance(&catalogue.figures[figure], 1));
+    let tested = tested(&values, prior.usual(&catalogue.figures[figure], 1));
     let median = tested.centre;
     let cell = |((host, reading), p_value): ((usize, Reading), f64)| {
         (host, Cell { reading, off: reading.ln - median, p_value })
@@ -172,8 +183,8 @@ fn by_family<'c>(columns: &'c [Column], catalogue: &Catalogue) -> BTreeMap<Strin
     families
 }
 
-/// The means of a family of columns, and their scatter. `usual`: the variance of a mean on a machine measured twice.
-fn means(columns: &[&Column], usual: f64) -> (BTreeMap<usize, Mean>, FamilyScatter) {
+/// The means of a family of columns, and their scatter. `usual`: of a mean.
+fn means(columns: &[&Column], usual: Usual) -> (BTreeMap<usize, Mean>, FamilyScatter) {
     let mut sums: BTreeMap<usize, (usize, Value)> = BTreeMap::new();
     for column in columns {
         for (host, cell) in column.cells.iter().filter(|(_, cell)| !cell.reading.is_open) {
@@ -212,24 +223,25 @@ struct Tested {
     p_values: Vec<f64>,
 }
 
-/// Tests each value against the spread of all. `usual`: the variance of a machine measured twice.
-fn tested(of_hosts: &[Value], usual: f64) -> Tested {
+/// Tests each value against the spread of all.
+fn tested(of_hosts: &[Value], usual: Usual) -> Tested {
     let mut sorted: Vec<f64> = of_hosts.iter().map(|of| of.at).collect();
     sorted.sort_by(f64::total_cmp);
     let half = shortest_half(&sorted);
-    let first = Spread::new((half.0 + half.1) / 2.0, OF_HALF * (half.1 - half.0) / 2.0, sorted.len(), WORTH, usual);
+    let first =
+        Spread::new((half.0 + half.1) / 2.0, OF_HALF * (half.1 - half.0) / 2.0, sorted.len(), WORTH, usual.variance);
     let counting: Vec<f64> = sorted.into_iter().filter(|at| first.p_value(at - first.centre, 0.0) >= BEYOND).collect();
     let n = counting.len();
     let mean = counting.iter().sum::<f64>() / n.max(1) as f64;
     let variance = counting.iter().map(|at| (at - mean).powi(2)).sum::<f64>() / n.saturating_sub(1).max(1) as f64;
-    let second = Spread::new(median(&counting).unwrap_or(mean), variance.sqrt(), n, 1.0, usual);
+    let second = Spread::new(median(&counting).unwrap_or(mean), variance.sqrt(), n, 1.0, usual.variance);
     let within = median(&of_hosts.iter().map(|of| of.variance).collect::<Vec<f64>>()).unwrap_or(0.0);
     let of_centre = second.variance * OF_MEDIAN / n.max(1) as f64;
     let p_value = |of: &Value| {
         let off = of.at - second.centre;
         // A host that knows its value less well than its peers do.
         let own = (of.variance - within).max(0.0);
-        if is_small(off) { 1.0 } else { second.p_value(off, own + of_centre) }
+        if off.abs() <= usual.small { 1.0 } else { second.p_value(off, own + of_centre) }
     };
     Tested {
         centre: second.centre,
@@ -368,11 +380,12 @@ impl Judged {
         let (difference, n) = (both[0] - both[1], own.len() + peers.len());
         // The mean of both groups takes one value more than that of all.
         let sd = ((squares(&own) + squares(&peers)) / (n - 2) as f64).sqrt();
-        let spread = Spread::new(0.0, sd, n - 1, 1.0, self.scatter.get(family)?.usual);
+        let usual = self.scatter.get(family)?.usual;
+        let spread = Spread::new(0.0, sd, n - 1, 1.0, usual.variance);
         let variance = spread.variance * (1.0 / own.len() as f64 + 1.0 / peers.len() as f64);
         let p_value = student_two_sided(difference / variance.sqrt(), spread.degrees)?;
         // A difference that is none in practice is a test all the same.
-        Some(GroupTest { means: both, p_value: if is_small(difference) { 1.0 } else { p_value } })
+        Some(GroupTest { means: both, p_value: if difference.abs() <= usual.small { 1.0 } else { p_value } })
     }
 
     /// Whether a figure of a host is beyond chance.
@@ -408,6 +421,8 @@ mod tests {
 
     const NORMAL: [f64; 12] = [-1.2, -0.8, -0.4, -0.1, 0.0, 0.1, 0.3, 0.5, 0.9, 1.3, -0.6, 0.7];
 
+    const USUAL: Usual = Usual { variance: 1e-4, small: 0.0296 };
+
     fn values(sd: f64, others: &[f64]) -> Vec<Value> {
         let all = NORMAL.iter().map(|z| z * sd).chain(others.iter().copied());
         all.map(|at| Value { at, variance: 0.0 }).collect()
@@ -415,8 +430,8 @@ mod tests {
 
     #[test]
     fn the_spread_of_the_peers_decides() {
-        let last = |values: &[Value]| tested(values, 1e-4).p_values[values.len() - 1];
-        assert!(last(&values(0.005, &[-0.1])) < 1e-4);
+        let last = |values: &[Value]| tested(values, USUAL).p_values[values.len() - 1];
+        assert!(last(&values(0.005, &[-0.1])) < BEYOND);
         assert!(last(&values(0.05, &[-0.1])) > 0.01);
         // A difference of 2 % does not count, however sure it is.
         assert_eq!(last(&values(0.0005, &[-0.02])), 1.0);
@@ -428,9 +443,9 @@ mod tests {
 
     #[test]
     fn hosts_far_beyond_move_nothing_if_they_are_less_than_half() {
-        let (sound, mixed) = (tested(&values(0.01, &[]), 1e-4), tested(&values(0.01, &[-0.1; 10]), 1e-4));
+        let (sound, mixed) = (tested(&values(0.01, &[]), USUAL), tested(&values(0.01, &[-0.1; 10]), USUAL));
         assert_eq!((mixed.centre, mixed.sd), (sound.centre, sound.sd));
-        assert!(mixed.p_values[12..].iter().all(|p| *p < 1e-4) && mixed.p_values[..12].iter().all(|p| *p == 1.0));
-        assert!(tested(&[], 1e-4).p_values.is_empty());
+        assert!(mixed.p_values[12..].iter().all(|p| *p < BEYOND) && mixed.p_values[..12].iter().all(|p| *p == 1.0));
+        assert!(tested(&[], USUAL).p_values.is_empty());
     }
 }

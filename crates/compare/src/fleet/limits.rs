@@ -3,14 +3,18 @@
 use std::fmt::Write;
 
 use crate::fleet::FEWEST;
-use crate::fleet::catalogue::of_local_memory;
-use tiermark_model::{Fact, FigureName, Fleet, GIB, HostKind, KindFact, KindFigure, MIB, MemoryFigure, Unit};
+use crate::fleet::catalogue::{less_is_better, of_local_memory};
+use tiermark_model::{
+    Fact, FigureName, Fleet, GIB, HostKind, KindFact, KindFigure, MIB, MemoryFigure, Quantity, Tier, Unit,
+};
 
 /// Standard deviations between hosts from the median to a limit. Of 1,000 sound servers with 30 figures each, chance
 /// alone takes one below (normal distribution).
 const WIDE: f64 = 4.0;
 /// The least room, as a share of the median: what `compare` calls the same.
 const LEAST: f64 = crate::THRESHOLD;
+/// The same of the size of a cache, of which a latency curve shows a range.
+const LEAST_OF_SIZES: f64 = 0.125;
 
 /// How a fact that most hosts share becomes an expectation.
 #[derive(Clone, Copy)]
@@ -99,12 +103,20 @@ fn described(kind: &HostKind) -> String {
     format!("{product}{} x {cpu}", kind.sockets).replace(|c: char| c.is_control(), " ")
 }
 
+/// The name of a figure in expectations; `None` if it has none there.
+fn name(figure: &KindFigure) -> Option<&str> {
+    match figure.metric {
+        Quantity::TierSize if figure.labels.tier() == Some(Tier::Cache(3)) => Some("size.l3"),
+        _ => figure.name.as_deref(),
+    }
+}
+
 /// The figures with a name, each name once: `check` judges a name at all its places, such as all remote nodes, so that
 /// the loosest limit counts.
 fn named(kind: &HostKind) -> Vec<&KindFigure> {
     let mut all: Vec<&KindFigure> = Vec::new();
-    for figure in kind.figures.iter().filter(|figure| figure.name.is_some()) {
-        match all.iter_mut().find(|known| known.name == figure.name) {
+    for figure in kind.figures.iter().filter(|figure| name(figure).is_some()) {
+        match all.iter_mut().find(|known| name(known) == name(figure)) {
             Some(known) => *known = looser(known, figure),
             None => all.push(figure),
         }
@@ -127,19 +139,21 @@ fn looser<'k>(one: &'k KindFigure, other: &'k KindFigure) -> &'k KindFigure {
 
 /// Whether less of a figure is better, and its limit.
 fn edge(figure: &KindFigure) -> Option<(bool, f64)> {
-    let less_is_better = figure.unit.less_is_better()?;
-    let room = (WIDE * figure.sd).max(LEAST);
+    let less_is_better = less_is_better(&figure.metric, figure.unit)?;
+    let least = if figure.metric == Quantity::TierSize { LEAST_OF_SIZES } else { LEAST };
+    let room = (WIDE * figure.sd).max(least);
     Some((less_is_better, figure.median * if less_is_better { 1.0 + room } else { 1.0 - room }))
 }
 
 /// An expectation; `None` of a figure without a name.
 fn figure(figure: &KindFigure) -> Option<String> {
-    let name = figure.name.as_ref()?;
+    let name = name(figure)?;
     let (less_is_better, limit) = edge(figure)?;
     let sign = if less_is_better { "<=" } else { ">=" };
     let number = |value: f64| match figure.unit {
         Unit::Ns => format!("{} ns", rounded(value)),
         Unit::BytesPerSecond => format!("{} GB/s", rounded(value / 1e9)),
+        Unit::Bytes => format!("{} MiB", rounded(value / MIB as f64)),
         _ => rounded(value),
     };
     let mut out = String::new();
