@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::fleet::FEWEST;
 use crate::fleet::catalogue::{less_is_better, of_local_memory};
+use crate::fleet::judge::SIZE_THRESHOLD;
 use tiermark_model::{
     Fact, FigureName, Fleet, GIB, HostKind, KindFact, KindFigure, MIB, MemoryFigure, Quantity, Tier, Unit,
 };
@@ -13,8 +14,10 @@ use tiermark_model::{
 const WIDE: f64 = 4.0;
 /// The least room, as a share of the median: what `compare` calls the same.
 const LEAST: f64 = crate::THRESHOLD;
-/// The same of the size of a cache, of which a latency curve shows a range.
-const LEAST_OF_SIZES: f64 = 0.125;
+
+/// Share of the time that interruptions may take on a sound server: its figures are given without them, and a limit near
+/// the 0.0 % of an idle one would say nothing of it.
+const INTERRUPTED: f64 = 0.01;
 
 /// How a fact that most hosts share becomes an expectation.
 #[derive(Clone, Copy)]
@@ -106,6 +109,8 @@ fn described(kind: &HostKind) -> String {
 /// The name of a figure in expectations; `None` if it has none there.
 fn name(figure: &KindFigure) -> Option<&str> {
     match figure.metric {
+        Quantity::CoreClock => Some("core.clock"),
+        Quantity::InterruptionsShare => Some("interruptions.share"),
         Quantity::TierSize if figure.labels.tier() == Some(Tier::Cache(3)) => Some("size.l3"),
         _ => figure.name.as_deref(),
     }
@@ -115,7 +120,9 @@ fn name(figure: &KindFigure) -> Option<&str> {
 /// the loosest limit counts.
 fn named(kind: &HostKind) -> Vec<&KindFigure> {
     let mut all: Vec<&KindFigure> = Vec::new();
-    for figure in kind.figures.iter().filter(|figure| name(figure).is_some()) {
+    // The clock and the interruptions of a guest are those of its host at that hour.
+    let is_its_own = |figure: &&KindFigure| !(kind.is_guest && figure.metric.is_condition());
+    for figure in kind.figures.iter().filter(is_its_own).filter(|figure| name(figure).is_some()) {
         match all.iter_mut().find(|known| name(known) == name(figure)) {
             Some(known) => *known = looser(known, figure),
             None => all.push(figure),
@@ -140,8 +147,12 @@ fn looser<'k>(one: &'k KindFigure, other: &'k KindFigure) -> &'k KindFigure {
 /// Whether less of a figure is better, and its limit.
 fn edge(figure: &KindFigure) -> Option<(bool, f64)> {
     let less_is_better = less_is_better(&figure.metric, figure.unit)?;
-    let least = if figure.metric == Quantity::TierSize { LEAST_OF_SIZES } else { LEAST };
-    let room = (WIDE * figure.sd).max(least);
+    if figure.metric == Quantity::InterruptionsShare {
+        // Shares scatter by factors.
+        return Some((true, (figure.median * (WIDE * figure.sd).exp()).max(INTERRUPTED)));
+    }
+    // The range in which `check` knows a size makes up for its scatter.
+    let room = if figure.metric == Quantity::TierSize { SIZE_THRESHOLD } else { (WIDE * figure.sd).max(LEAST) };
     Some((less_is_better, figure.median * if less_is_better { 1.0 + room } else { 1.0 - room }))
 }
 
@@ -154,6 +165,8 @@ fn figure(figure: &KindFigure) -> Option<String> {
         Unit::Ns => format!("{} ns", rounded(value)),
         Unit::BytesPerSecond => format!("{} GB/s", rounded(value / 1e9)),
         Unit::Bytes => format!("{} MiB", rounded(value / MIB as f64)),
+        Unit::Hz => format!("{} GHz", rounded(value / 1e9)),
+        Unit::Ratio => format!("{} %", rounded(value * 100.0)),
         _ => rounded(value),
     };
     let mut out = String::new();

@@ -2,6 +2,7 @@
 
 mod aims;
 mod better;
+mod conditions;
 mod groups;
 mod made;
 mod planted;
