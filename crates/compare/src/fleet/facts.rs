@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use tiermark_model::{
-    Bytes, Dimm, ErrorKind, Fact, HealthCount, Machine, Quantity, Run, Throttling, count_of, short_number, slot_name,
+    Bytes, Cpu, Dimm, ErrorKind, Fact, HealthCount, Machine, Quantity, Run, Throttling, count_of, short_number,
+    slot_name,
 };
 
 use crate::fleet::FEWEST;
@@ -73,8 +74,33 @@ pub(crate) fn facts(run: &Run) -> Vec<HostFact> {
 
 /// The cores of the cpus that may be used: hosts that differ in SMT alone are of one size.
 fn cores(machine: &Machine) -> usize {
-    let allowed = machine.cpus.iter().filter(|cpu| machine.allowed_cpus.contains(cpu.id));
-    allowed.map(|cpu| (cpu.socket, cpu.core)).collect::<BTreeSet<_>>().len()
+    cores_of(machine.cpus.iter().filter(|cpu| machine.allowed_cpus.contains(cpu.id)))
+}
+
+fn cores_of<'a>(cpus: impl Iterator<Item = &'a Cpu>) -> usize {
+    cpus.map(|cpu| (cpu.socket, cpu.core)).collect::<BTreeSet<_>>().len()
+}
+
+/// The processor whose cores were throttled most often: how often as a whole, and each core of it.
+struct Hottest {
+    package: u32,
+    events: u64,
+    of_core: f64,
+}
+
+fn hottest(machine: &Machine, packages: &[Throttling]) -> Option<Hottest> {
+    let of = |package: &Throttling| {
+        let cores = match cores_of(machine.cpus.iter().filter(|cpu| cpu.socket == package.package)) {
+            0 => cores(machine),
+            cores => cores,
+        };
+        let [single, whole] = [package.cores, package.whole].map(|count| count.map(|count| count.last()));
+        let events = single.max(whole)?;
+        // What throttles a processor throttles each of its cores.
+        let of_single = single.unwrap_or(0) as f64 / cores.max(1) as f64;
+        Some(Hottest { package: package.package, events, of_core: of_single.max(whole.unwrap_or(0) as f64) })
+    };
+    packages.iter().filter_map(of).max_by(|a, b| a.of_core.total_cmp(&b.of_core))
 }
 
 /// Slots with a module, of all slots, and the names of the empty ones.
@@ -143,9 +169,11 @@ fn health(run: &Run) -> Vec<HostFact> {
     let throttled = || most(|count| count.grew).map(|count| (count.to_string(), Some(count as f64)));
     let throttled_before = || {
         let count = most(|count| Some(count.last()))?;
-        let of_core = count as f64 / cores(&run.machine).max(1) as f64;
+        let packages = health.throttling.as_deref().unwrap_or_default();
+        let Hottest { package, events, of_core } = hottest(&run.machine, packages)?;
         let a_day = days.map(|days| of_core / days);
-        let exact = (count > 0).then(|| format!("{} times a core{since}", short_number(of_core)));
+        let of_package = if packages.len() > 1 { format!(", {events} on socket {package}") } else { String::new() };
+        let exact = (count > 0).then(|| format!("{} times a core{since}{of_package}", short_number(of_core)));
         Some(HostFact { exact, ..HostFact::new(Fact::ThrottledBefore, often(count, a_day), a_day) })
     };
     let all = [

@@ -3,7 +3,8 @@
 use tiermark_compare::fleet::{Gathered, limits};
 use tiermark_expect::{Expectations, check};
 use tiermark_model::{
-    CheckOutcome, Finding, Fleet, FleetHost, HostState, Interval, Labels, MIB, Quantity, Run, Tier, Unit, Verdict,
+    CheckOutcome, Finding, Fleet, FleetHost, HealthCount, HostState, Interval, Labels, MIB, Quantity, Run, RunHealth,
+    Throttling, Tier, Unit, Verdict,
 };
 use tiermark_stats::Rng;
 
@@ -38,9 +39,13 @@ fn change(facts: fn(&mut Run), figures: &[(&'static str, f64)]) -> Change {
 
 /// Twelve sound hosts, and others.
 fn fleet(server: &Server, others: &[(&str, Change)]) -> Fleet {
+    fleet_of(server, usual, others)
+}
+
+fn fleet_of(server: &Server, sound: fn(&mut Run), others: &[(&str, Change)]) -> Fleet {
     let (mut rng, mut all) = (Rng::new(31), Gathered::default());
     for at in 0..12 {
-        all.add(record(&format!("node{at:02}"), server, &change(usual, &[]), &mut rng));
+        all.add(record(&format!("node{at:02}"), server, &change(sound, &[]), &mut rng));
     }
     others.iter().for_each(|(name, change)| all.add(record(name, server, change, &mut rng)));
     all.judged(&[])
@@ -88,6 +93,39 @@ fn limits_of_bare_metal_have_clock_interruptions_and_the_size_of_l3() {
     assert_eq!(failed(&change(noisy, &[])), ["interruptions.share"], "{text}");
     let little = |run: &mut Run| interrupted(run, 0.008);
     assert_eq!(failed(&change(little, &[])), [""; 0], "a limit near 0 says nothing: {text}");
+}
+
+/// Two sockets, of which one was throttled, in ten days.
+fn throttled(run: &mut Run, package: u32, cores: u64, whole: u64) {
+    usual(run);
+    run.machine.cpus.iter_mut().for_each(|cpu| cpu.socket = cpu.id / 8);
+    let count = |at: u32, events: u64| {
+        let events = if at == package { events } else { 0 };
+        Some(HealthCount::new(events, Some(events)))
+    };
+    let of =
+        |at: u32| Throttling { package: at, cores: count(at, cores), whole: count(at, whole), ..Throttling::default() };
+    let throttling = Some(vec![of(0), of(1)]);
+    run.health = Some(RunHealth { throttling, up_seconds: Some(864_000), ..RunHealth::default() });
+}
+
+/// A cooler that fails throttles one socket.
+#[test]
+fn the_hotter_socket_decides_how_often_a_host_is_throttled() {
+    let cool = |run: &mut Run| throttled(run, 0, 0, 0);
+    let one = |run: &mut Run| throttled(run, 1, 2400, 0);
+    let found = fleet_of(&SERVER, cool, &[("hot", change(one, &[]))]);
+    assert_eq!(odd(&found), [("hot", "throttled-before")]);
+    let words = found.hosts[0].causes[0].in_words();
+    assert_eq!(
+        words,
+        "throttled for heat since boot 300 times a core in 10 days, 2400 on socket 1 (30 a day, limit 24)"
+    );
+    // What throttles a processor throttles each of its cores.
+    let whole = |run: &mut Run| throttled(run, 0, 0, 300);
+    assert_eq!(odd(&fleet_of(&SERVER, cool, &[("hot", change(whole, &[]))])), [("hot", "throttled-before")]);
+    let few = |run: &mut Run| throttled(run, 0, 1600, 200);
+    assert_eq!(odd(&fleet_of(&SERVER, cool, &[("few", change(few, &[]))])), [], "20 a day");
 }
 
 /// The clock of a guest is that of its host.
