@@ -72,6 +72,11 @@ impl Newest {
         self.keep(measured);
     }
 
+    /// The records of the same hosts, where there are some.
+    fn of(&self, records: &[&HostRecord]) -> Vec<Option<&HostRecord>> {
+        records.iter().map(|other| self.hosts.get(&other.host).map(|own| &own.record)).collect()
+    }
+
     /// Keeps a record under the name of its host; under that of its file, where several hosts have the name.
     fn keep(&mut self, mut measured: Measured) {
         let record = &mut measured.record;
@@ -192,26 +197,16 @@ impl Gathered {
         let (mut described, mut hosts, mut near) = (Vec::new(), Vec::new(), Vec::new());
         let mut lost_together = Vec::new();
         for (at, ((members, judged), groups)) in kinds.iter().zip(&all).zip(&facts).enumerate() {
-            let (records, is_change) = (of_kind(members), changes.is_some());
-            let kind = Kind {
-                at,
-                records,
-                judged,
-                catalogue: &self.catalogue,
-                rules: &rules,
-                rates: self.rates,
-                groups,
-                is_change,
-            };
+            let records = of_kind(members);
+            let before = self.before.as_ref().map(|before| before.of(&records));
+            let (catalogue, rules, rates) = (&self.catalogue, &rules, self.rates);
+            let kind = Kind { at, records, judged, catalogue, rules, rates, groups, before };
             let facts = kind.facts();
             let own: Vec<FleetHost> = (0..kind.records.len()).map(|at| kind.host(at, &facts)).collect();
             for (at, host) in own.iter().enumerate() {
                 near.extend(kind.nearly(at).filter(|_| host.state == HostState::Alike));
             }
-            if let Some(before) = &self.before {
-                let then = kind.records.iter().map(|now| Some(&before.hosts.get(&now.host)?.record));
-                lost_together.extend(losses(&kind, &then.collect::<Vec<_>>(), self.allowed.unwrap_or(ALLOWED)));
-            }
+            lost_together.extend(losses(&kind, self.allowed.unwrap_or(ALLOWED)));
             described.push(kind.described(&facts, &own, tested));
             hosts.extend(own);
         }
@@ -305,8 +300,6 @@ impl Gathered {
                 notes.push(says::incomplete(&record.host));
             }
         }
-        let is_new = |host: &&String| self.before.as_ref().is_some_and(|before| !before.hosts.contains_key(*host));
-        notes.extend(hosts.keys().filter(is_new).map(|host| says::not_before(host)));
         notes
     }
 

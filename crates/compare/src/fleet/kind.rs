@@ -53,8 +53,8 @@ pub(crate) struct Kind<'a> {
     pub(crate) rates: Rates,
     /// Its hosts by what they report of each fact.
     pub(crate) groups: &'a [FactGroups<'a>],
-    /// Whether the readings are changes.
-    pub(crate) is_change: bool,
+    /// Where the readings are changes: of each of its hosts the record from before, if there is one.
+    pub(crate) before: Option<Vec<Option<&'a HostRecord>>>,
 }
 
 /// A fact over the hosts of a kind, with what odd hosts have of it.
@@ -171,7 +171,7 @@ impl<'a> Kind<'a> {
         let figures: Vec<HostFigure> = self.figures(at);
         let odd = self.odd_families(&families, &figures);
         let differences = self.differences(at, facts);
-        let causes = causes_of(self.rules, &record.facts, &differences, &odd, self.rates, self.is_change);
+        let causes = causes_of(self.rules, &record.facts, &differences, &odd, self.rates, self.before.is_some());
         let reasons = if causes.is_empty() { self.not_judged(at, &differences) } else { Vec::new() };
         let state = match (causes.is_empty(), reasons.is_empty()) {
             (false, _) => HostState::Odd,
@@ -293,6 +293,9 @@ impl<'a> Kind<'a> {
 
     /// Why a host is not judged; nothing if it is.
     fn not_judged(&self, at: usize, differences: &[Difference<'_>]) -> Vec<Note> {
+        if self.before.as_ref().is_some_and(|before| before[at].is_none()) {
+            return vec![says::not_before()];
+        }
         if self.records.len() < FEWEST {
             return vec![says::few_peers(self.records.len() as u64, FEWEST as u64)];
         }

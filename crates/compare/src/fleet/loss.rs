@@ -21,9 +21,10 @@ struct Changes {
 }
 
 /// The families in which the median host of a kind is worse by more than `allowed` and by more than chance, the largest
-/// loss first. `before`: of each of its hosts the record from before the change, if there is one. How often cpus are interrupted is no figure here:
-/// it says nothing of memory, and differs from hour to hour.
-pub(crate) fn losses(kind: &Kind<'_>, before: &[Option<&HostRecord>], allowed: f64) -> Vec<FleetLoss> {
+/// loss first; none where nothing was measured before. How often cpus are interrupted is no figure here: it says nothing
+/// of memory, and differs from hour to hour.
+pub(crate) fn losses(kind: &Kind<'_>, allowed: f64) -> Vec<FleetLoss> {
+    let Some(before) = &kind.before else { return Vec::new() };
     let mut families: BTreeMap<&str, Changes> = BTreeMap::new();
     for column in &kind.judged.columns {
         let figure = &kind.catalogue.figures[column.figure];

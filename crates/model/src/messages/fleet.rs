@@ -72,6 +72,5 @@ messages! {
         };
 
     /// A host that was not measured before the change.
-    Note not_before(host: &str):
-        "{host}: no document from before the change";
+    Note not_before(): "no document from before the change";
 }

@@ -232,6 +232,7 @@ fn a_change_is_judged_by_the_change_of_the_others() {
     assert!(fleet.is_change && limits(&fleet).is_none());
     let state = |name: &str| host(&fleet, name).state;
     assert_eq!((state("slow"), state("left"), state("new")), (HostState::Alike, HostState::Odd, HostState::NotJudged));
+    assert_eq!(host(&fleet, "new").reasons[0].text, "no document from before the change");
     let figure = fleet.kinds[0].figures.iter().find(|of| of.name.as_deref() == Some("read.dram.all")).unwrap();
     assert!((figure.median - 1.1).abs() < 0.01, "{}", figure.median);
 }
