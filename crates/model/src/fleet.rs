@@ -58,7 +58,7 @@ pub struct FleetLoss {
     pub change: f64,
     /// Number of hosts that are worse by more than 3 %, and number of hosts with a figure of the family.
     pub hosts: [u64; 2],
-    /// Facts of which most hosts have another value than before.
+    /// Facts of which most hosts have another value than before, in one way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<ChangedFact>,
     /// The documents, from before and from now, of the host whose change is nearest to the median.
@@ -75,16 +75,19 @@ impl FleetLoss {
     }
 }
 
-/// A fact of which most hosts of a kind have another value than before.
+/// A fact of which hosts of a kind have another value than before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChangedFact {
     /// Which.
     pub fact: Fact,
-    /// What most had before.
+    /// What they had before.
     pub before: String,
-    /// What most have now.
+    /// What they have now.
     pub now: String,
+    /// Number of hosts with this change, and number of hosts that report the fact before and now.
+    #[serde(default)]
+    pub hosts: [u64; 2],
 }
 
 /// Hosts that ought to be alike.
@@ -103,6 +106,10 @@ pub struct HostKind {
     pub figures: Vec<KindFigure>,
     /// The facts that are known of some host.
     pub facts: Vec<KindFact>,
+    /// Facts of which hosts have another value than before, the change of the most hosts first; empty without documents
+    /// from before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<ChangedFact>,
     /// How large a loss of one host must be to be found, for each family.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub visible: Vec<VisibleLoss>,

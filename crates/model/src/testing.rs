@@ -237,6 +237,7 @@ pub fn fleet() -> Fleet {
             hosts: 4,
             figures,
             facts,
+            changed: Vec::new(),
         }],
         hosts: vec![
             odd,

@@ -33,6 +33,19 @@ impl HostFact {
         Self { fact, text, amount, exact: None }
     }
 
+    /// Whether it is counted, and grows by itself.
+    pub(crate) fn is_counted(&self) -> bool {
+        matches!(
+            self.fact,
+            Fact::CorrectedErrors
+                | Fact::UncorrectedErrors
+                | Fact::Throttling
+                | Fact::ThrottledBefore
+                | Fact::WrongMemory
+                | Fact::SlowedDown
+        )
+    }
+
     /// Whether another host has the same.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let is_near = |a: f64, b: f64| (a - b).abs() <= SAME_MEMORY * a.max(b);

@@ -161,6 +161,7 @@ impl<'a> Kind<'a> {
             modules_unread: if identity.is_guest() { 0 } else { unread as u64 },
             is_guest: identity.is_guest(),
             facts,
+            changed: self.changed(),
         }
     }
 

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_model::messages::fleet as says;
 use tiermark_model::{
-    ChangedFact, Fact, Fleet, FleetHost, FleetLoss, HostCause, HostKind, HostState, KindFact, KindFigure, count_of,
+    ChangedFact, Fact, Fleet, FleetHost, FleetLoss, HostCause, HostKind, HostState, KindFigure, count_of,
 };
 use tiermark_page::{
-    ABSENT, Cell, Detail, Ink, Page, Table, Text, bullet, glued, heading, height, labelled, number, paragraph, percent,
-    space, text,
+    ABSENT, Cell, Detail, Ink, Page, Table, Text, bullet, heading, height, number, paragraph, percent, space,
 };
 
 use crate::judgements::compare::signed;
+use crate::judgements::fleet_facts::{facts, may_miss};
 use crate::judgements::fleet_words::{family_words, kind_figure_names};
 
 /// Families with a column of their own.
@@ -25,9 +25,7 @@ const BINS: usize = 8;
 const CAUSES: usize = 2;
 /// Losses of a fleet that are named.
 const LOSSES: usize = 6;
-/// Values of a fact, and hosts with one, that are named; hosts of a list.
-const VALUES: usize = 3;
-const NAMED: usize = 3;
+/// Hosts of a list.
 const HOSTS: usize = 40;
 /// A family that a host is like its peers in.
 const LIKE: &str = "·";
@@ -134,7 +132,7 @@ fn kind(fleet: &Fleet, at: usize, detail: Detail) -> Page {
         out += hosts(kind, &shown[..shown.len().min(listed)], detail);
         out += more(shown.len(), listed, "host");
     }
-    out += facts(kind, detail);
+    out += facts(fleet.is_change, kind, detail);
     out += may_miss(kind);
     out + spread(fleet, kind, &own, detail)
 }
@@ -250,58 +248,6 @@ fn why(host: &FleetHost, detail: Detail) -> String {
 fn cause_text(cause: &HostCause, detail: Detail) -> String {
     let hint = cause.hint.as_ref().filter(|_| detail.is_all()).map_or_else(String::new, |hint| format!(" ({hint})"));
     cause.in_words() + &hint
-}
-
-/// The facts that differ within a kind: what most have, and who differs.
-fn facts(kind: &HostKind, detail: Detail) -> Page {
-    let differ = kind.facts.iter().filter(|fact| !fact.others.is_empty());
-    let mut differ: Vec<Text> = differ.map(|fact| fact_words(fact, detail)).collect();
-    if differ.is_empty() {
-        differ.push("no recorded fact differs".into());
-    }
-    let unread = facts_unread(kind).map(Text::from);
-    labelled("facts", Text::joined(differ.into_iter().chain(unread), "; "))
-}
-
-/// The losses that may be missed, in the families that a host is judged by.
-fn may_miss(kind: &HostKind) -> Page {
-    const OF_MEMORY: [&str; 3] = ["dram.latency", "dram.bandwidth.one", "dram.bandwidth.all"];
-    let visible = OF_MEMORY.iter().filter_map(|family| kind.visible.iter().find(|of| of.family == *family));
-    let words: Vec<String> = visible.map(|of| format!("{} ({})", percent(of.loss), family_words(&of.family))).collect();
-    match words.is_empty() {
-        true => Page::new(),
-        false => labelled("may miss", format!("losses of one host below {}", words.join(", "))),
-    }
-}
-
-/// The facts that nobody knows of the hosts of a kind, and of how many.
-pub(crate) fn facts_unread(kind: &HostKind) -> Option<String> {
-    if kind.is_guest {
-        return Some("virtual machines: modules, memory errors and throttling of their servers not visible".to_owned());
-    }
-    if kind.modules_unread == 0 {
-        return None;
-    }
-    let of = if kind.modules_unread == kind.hosts {
-        String::new()
-    } else {
-        format!(" on {} of {} hosts", kind.modules_unread, kind.hosts)
-    };
-    Some(format!("memory modules not read{of}: measure as root"))
-}
-
-fn fact_words(fact: &KindFact, detail: Detail) -> Text {
-    let others = fact.others.iter().take(detail.listed(VALUES)).map(|other| {
-        let listed = detail.listed(NAMED).min(other.hosts.len());
-        let more = other.hosts.len() - listed;
-        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-        format!("{}{more} {}", other.hosts[..listed].join(", "), other.value)
-    });
-    let others: Vec<String> = others.collect();
-    let left = fact.others.len() - others.len();
-    let left = if left == 0 { String::new() } else { format!(", and {left} other values") };
-    let hosts = fact.hosts;
-    text![glued(&format!("{} {hosts}x", fact.fact.name())), format!(" {}, {}{left}", fact.value, others.join(", "))]
 }
 
 /// The main figures of the hosts: the range of those that are like each other, the median, and the scatter.
@@ -444,6 +390,10 @@ mod tests {
         fleet.kinds[0].figures.iter_mut().for_each(|figure| figure.median = 1.021);
         fleet.hosts.iter_mut().flat_map(|host| &mut host.figures).for_each(|figure| figure.value = 1.02);
         let text = terminal(&super::fleet(&fleet, Detail::Usual), &Style::default());
-        assert!(text.contains("2.1 %"), "{text}");
+        assert!(text.contains("2.1 %") && text.contains("changed     no recorded fact"), "{text}");
+        let (before, now) = ("0x1".to_owned(), "0x2".to_owned());
+        fleet.kinds[0].changed = vec![ChangedFact { fact: Fact::Microcode, before, now, hosts: [3, 4] }];
+        let text = terminal(&super::fleet(&fleet, Detail::Usual), &Style::default());
+        assert!(text.contains("changed     microcode 0x1 → 0x2 on 3 of 4 hosts"), "{text}");
     }
 }

@@ -6,6 +6,7 @@ mod checks;
 mod compare;
 mod explain;
 mod fleet;
+mod fleet_facts;
 mod fleet_words;
 mod history;
 
@@ -16,7 +17,8 @@ pub use compare::{
     Damage, against, by_damage, change, compare, compared_name, cure, family_name, named_run, plain, signed,
 };
 pub use explain::{explain_rules, explanation};
-pub(crate) use fleet::{facts_unread, losses, tally, unseen};
 pub use fleet::{fleet, kind_words};
+pub(crate) use fleet::{losses, tally, unseen};
+pub(crate) use fleet_facts::{CHANGES, changed, facts_unread};
 pub use fleet_words::{family_words, kind_figure_names};
 pub use history::{history, history_of_figures, history_unreadable};

@@ -4,8 +4,8 @@ use tiermark_compare::fleet::{Gathered, HostRecord, limits};
 use tiermark_expect::{Expectations, check};
 use tiermark_model::messages::fleet::codes;
 use tiermark_model::{
-    FAILED_HOST_SCHEMA, FailedHost, Finding, Fleet, FleetHost, Grade, HostFailure, HostState, Interval, KindFigure,
-    Labels, MemoryChannels, Quantity, Run, TheoreticalPeak, Tier, Unit, Verdict,
+    FAILED_HOST_SCHEMA, Fact, FailedHost, Finding, Fleet, FleetHost, Grade, HostFailure, HostState, Interval,
+    KindFigure, Labels, MemoryChannels, Quantity, Run, TheoreticalPeak, Tier, Unit, Verdict,
 };
 use tiermark_stats::Rng;
 
@@ -189,6 +189,11 @@ fn what_all_hosts_lost_together_is_a_change_of_the_fleet() {
     assert!((loss.change + 0.2).abs() < 0.02 && loss.hosts == [12, 12], "{loss:?}");
     let facts: Vec<(&str, &str)> = loss.facts.iter().map(|of| (of.before.as_str(), of.now.as_str())).collect();
     assert_eq!(facts, [("1.0", "2.0")]);
+    // What changed is told without a loss, too.
+    let sound = judged(1.0, None);
+    let changed: Vec<_> = sound.kinds[0].changed.iter().map(|of| (of.fact, of.now.as_str(), of.hosts)).collect();
+    assert!(sound.losses.is_empty());
+    assert_eq!(changed, [(Fact::Firmware, "2.0", [12, 12])]);
     let documents = loss.documents.as_ref().unwrap();
     assert!(documents[0] == documents[1] && documents[0].starts_with("node"), "the same host: {documents:?}");
     assert!(fleet.losses.iter().all(|loss| loss.family.starts_with("dram")), "{:?}", fleet.losses);

@@ -7,7 +7,7 @@ use tiermark_page::escaped as text;
 
 use super::hosts::{capital, state_mark};
 use super::{Kind, head, shortened, table};
-use crate::judgements::facts_unread;
+use crate::judgements::{CHANGES, changed, facts_unread};
 
 /// Characters of a value in a table.
 const VALUE: usize = 48;
@@ -19,6 +19,13 @@ impl Kind<'_> {
         let differ: Vec<&KindFact> = self.kind.facts.iter().filter(|fact| !fact.others.is_empty()).collect();
         let unread = facts_unread(self.kind);
         let unread = unread.map_or_else(String::new, |unread| format!("<p>{}.</p>\n", text(&capital(&unread))));
+        let changed = text(&capital(&changed(self.kind, CHANGES)));
+        let changed = if self.fleet.is_change {
+            format!("<h3>Changed since before</h3>\n<p>{changed}.</p>\n")
+        } else {
+            String::new()
+        };
+        let unread = changed + &unread;
         if differ.is_empty() {
             return unread;
         }

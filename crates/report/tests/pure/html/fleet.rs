@@ -91,7 +91,7 @@ fn what_no_host_shows_is_in_the_verdict() {
         family: family.to_owned(),
         change,
         hosts: [12, 12],
-        facts: vec![ChangedFact { fact: Fact::Firmware, before: "1.0".into(), now: "2.0".into() }],
+        facts: vec![ChangedFact { fact: Fact::Firmware, before: "1.0".into(), now: "2.0".into(), hosts: [12, 12] }],
         documents: Some(["old/node01.json".to_owned(), "new/node01.json".to_owned()]),
     };
     let mut fleet = Fleet { hosts: Vec::new(), ..tiermark_model::testing::fleet() };
