@@ -52,7 +52,7 @@ fn the_slow_host_of_a_folder_is_named_in_every_layout() {
     let text = user.run(&["fleet", "rack7"]).expect(3).out;
     assert!(text.contains("8 hosts, 7 alike, 1 odd") && text.contains("-20"), "{text}");
     assert!(text.contains("SIMULATED: the numbers of 8 hosts"), "{text}");
-    assert!(text.contains("✘ slow, no recorded fact explains it → tiermark matrix"), "{text}");
+    assert!(text.contains("✘ slow memory, no recorded fact explains it → tiermark"), "{text}");
     assert_eq!(user.run(&["fleet", "rack7", "--format", "hosts"]).expect(3).out, "node03\n");
     let fleet = user.run(&["fleet", "rack7", "--json"]).expect(3).json();
     assert_eq!((&fleet["schema"], &fleet["hosts"][0]["host"]), (&"tiermark/fleet/1".into(), &"node03".into()));
