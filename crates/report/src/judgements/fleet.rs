@@ -17,6 +17,8 @@ use crate::judgements::fleet_words::{family_words, kind_figure_names};
 
 /// Families with a column of their own.
 const COLUMNS: usize = 3;
+/// Families without a column that are named.
+const FAMILIES: usize = 3;
 /// A column shows why a host is odd if the difference there is at least this share of the host's largest.
 const NOT_SMALL: f64 = 0.5;
 /// Columns of the picture of a figure's distribution.
@@ -161,14 +163,23 @@ fn hosts(kind: &HostKind, hosts: &[&FleetHost], detail: Detail) -> Page {
     table.table().into()
 }
 
-/// How many more families a host is odd in than have a column: one that is slow everywhere says so.
+/// The families that a host is odd in and that have no column, the largest differences first: one that is slow everywhere
+/// says so.
 fn unshown(kind: &HostKind, host: &FleetHost, columns: &[String]) -> String {
-    let odd: BTreeSet<&str> = odd_families(kind, host).into_iter().map(|(family, _)| family).collect();
-    match odd.iter().filter(|family| !columns.iter().any(|column| column == *family)).count() {
-        0 => String::new(),
-        1 => "; one more family differs".to_owned(),
-        more => format!("; {more} more families differ"),
+    let mut odd = odd_families(kind, host);
+    odd.sort_by(|(_, a), (_, b)| b.abs().total_cmp(&a.abs()));
+    let mut names: Vec<String> = Vec::new();
+    for (family, _) in odd.into_iter().filter(|(family, _)| !columns.iter().any(|column| column == family)) {
+        let words = family_words(family);
+        let words = words.split_once(", ").map_or_else(|| words.clone(), |(tier, cores)| format!("{tier} ({cores})"));
+        if !names.contains(&words) {
+            names.push(words);
+        }
     }
+    let more = names.len().saturating_sub(FAMILIES);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    names.truncate(FAMILIES);
+    if names.is_empty() { String::new() } else { format!("; also {}{more}", names.join(", ")) }
 }
 
 /// The families with a column, at most [`COLUMNS`], in the order of the figures. Each host, the worst first, gets a
