@@ -318,7 +318,8 @@ pub fn kind_words(kind: &HostKind) -> String {
     let cpu = kind.cpu.as_deref().unwrap_or("unknown processor");
     let cpu = if kind.sockets > 1 { format!("{} x {cpu}", kind.sockets) } else { cpu.to_owned() };
     let memory = kind.facts.iter().find(|of| of.fact == Fact::Memory).map(|of| of.value.clone());
-    kind.product.iter().cloned().chain([cpu]).chain(memory).collect::<Vec<_>>().join(", ")
+    let guests = kind.is_guest.then(|| "virtual machines".to_owned());
+    kind.product.iter().cloned().chain([cpu]).chain(memory).chain(guests).collect::<Vec<_>>().join(", ")
 }
 
 /// Hosts without a document.
@@ -392,6 +393,13 @@ mod tests {
         let worst = FleetHost { families: vec![family("clock", -0.4)], ..hosts[0].clone() };
         let found = columns(&fleet.kinds[0], &[hosts[0], hosts[1], &worst]);
         assert!(found.contains(&"clock".to_owned()), "{found:?}");
+    }
+
+    #[test]
+    fn guests_and_bare_metal_of_one_product_have_headings_of_their_own() {
+        let kind = tiermark_model::testing::fleet().kinds.remove(0);
+        let guests = HostKind { is_guest: true, ..kind.clone() };
+        assert_eq!(kind_words(&guests), format!("{}, virtual machines", kind_words(&kind)));
     }
 
     #[test]
