@@ -235,7 +235,7 @@ mod tests {
         let host = fleet.hosts.iter_mut().find(|host| host.host == "node07").unwrap();
         host.labels = [("asset", "4711"), ("rack", "7, left")].map(|(key, value)| (key.into(), value.into())).into();
         let mut other = host.causes[0].clone();
-        (other.fact, other.finding) = (None, "slow".to_owned());
+        (other.fact, other.value, other.finding) = (None, None, "slow".to_owned());
         host.causes.push(other);
         let families = host.families.clone();
         let first = host.causes[0].in_words();

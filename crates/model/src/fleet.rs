@@ -363,9 +363,9 @@ pub struct HostCause {
     pub rule: String,
     /// The fact that differs; `None` if no recorded fact explains the figures.
     pub fact: Option<Fact>,
-    /// What the host has.
+    /// What the host has; without a fact, its figure.
     pub value: Option<String>,
-    /// What its peers have.
+    /// What its peers have; of a figure, the median.
     pub peers: Option<String>,
     /// How often it happens; `None` of a fact that is no event, or if no number of it is allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -386,11 +386,14 @@ pub struct HostCause {
 }
 
 impl HostCause {
-    /// The fact with its rate and the value that its peers have, or what the figures point to. "perhaps" stands before a
+    /// The fact with its rate and the value that its peers have, or what the figures point to, with the figure. "perhaps" stands before a
     /// fact that may be no cause.
     #[must_use]
     pub fn in_words(&self) -> String {
-        let Some((fact, value)) = self.fact.zip(self.value.as_deref()) else { return self.finding.clone() };
+        let Some(value) = self.value.as_deref() else { return self.finding.clone() };
+        let Some(fact) = self.fact else {
+            return format!("{} ({value}, peers {})", self.finding, self.peers.as_deref().unwrap_or("unknown"));
+        };
         let peers = self.peers.as_ref().map_or_else(String::new, |peers| format!(", peers {peers}"));
         let perhaps = if self.confidence == Confidence::Hint { "perhaps " } else { "" };
         let rate = self
@@ -406,26 +409,26 @@ mod tests {
 
     #[test]
     fn a_cause_names_what_the_peers_have() {
-        let of = |fact: Option<Fact>, peers: Option<&str>, confidence| {
-            HostCause {
-                rule: String::new(),
-                fact,
-                value: fact.map(|_| "15 of 16".to_owned()),
-                peers: peers.map(str::to_owned),
-                rate: (fact == Some(Fact::ThrottledBefore)).then_some(DailyRate { a_day: 833.3, limit: 24.0 }),
-                is_worse: None,
-                finding: "slow".to_owned(),
-                hint: None,
-                advice: String::new(),
-                confidence,
-            }
-            .in_words()
+        let cause = |fact: Option<Fact>, peers: Option<&str>, confidence| HostCause {
+            rule: String::new(),
+            fact,
+            value: fact.map(|_| "15 of 16".to_owned()),
+            peers: peers.map(str::to_owned),
+            rate: (fact == Some(Fact::ThrottledBefore)).then_some(DailyRate { a_day: 833.3, limit: 24.0 }),
+            is_worse: None,
+            finding: "slow".to_owned(),
+            hint: None,
+            advice: String::new(),
+            confidence,
         };
+        let of = |fact, peers, confidence| cause(fact, peers, confidence).in_words();
         let slots = Some(Fact::Slots);
         let sure = of(slots, Some("16 of 16"), Confidence::Reported);
         assert_eq!(sure, "DIMM slots filled 15 of 16, peers 16 of 16");
         assert_eq!(of(slots, None, Confidence::Hint), "perhaps DIMM slots filled 15 of 16");
         assert_eq!(of(None, None, Confidence::Hint), "slow");
+        let figure = HostCause { value: Some("4 %".to_owned()), ..cause(None, Some("0.03 %"), Confidence::Hint) };
+        assert_eq!(figure.in_words(), "slow (4 %, peers 0.03 %)");
         let often = of(Some(Fact::ThrottledBefore), None, Confidence::Reported);
         assert_eq!(often, "throttled for heat since boot 15 of 16 (833 a day, limit 24)");
     }

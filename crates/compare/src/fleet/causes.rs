@@ -28,6 +28,9 @@ pub(crate) struct Cause {
     finding: String,
     /// What may be behind it.
     hint: Option<String>,
+    /// Whether its figure is shown with that of the peers.
+    #[serde(default)]
+    shows_figure: bool,
     /// Causes beside which this one is not news.
     #[serde(default)]
     implied_by: Vec<String>,
@@ -161,6 +164,12 @@ impl Cause {
     }
 }
 
+/// The rule of a cause, if the figure that it is about is shown, and whether a family is that of the figure.
+pub(crate) fn shown_figure<'r>(rules: &'r [Cause], cause: &HostCause) -> Option<impl Fn(&str) -> bool + use<'r>> {
+    let rule = rules.iter().find(|rule| rule.shows_figure && rule.name == cause.rule)?;
+    Some(|family: &str| rule.figures.iter().any(|pattern| matches(pattern, family)))
+}
+
 /// The causes of a host, the likeliest first; none of one that is like its peers.
 ///
 /// Of a change, facts alone make no host odd: it had them before.
@@ -234,6 +243,7 @@ mod tests {
             let earlier =
                 |name: &String| file.cause.iter().take_while(|of| of.name != cause.name).any(|of| of.name == *name);
             assert!(cause.implied_by.iter().all(earlier), "{}: implied by what comes later", cause.name);
+            assert!(cause.fact.is_none() || !cause.shows_figure, "{}", cause.name);
             assert!(
                 cause.fact.is_some() || !(cause.alone || cause.above.is_some() || cause.incomparable),
                 "{}",

@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 
 use tiermark_model::messages::fleet as says;
 use tiermark_model::{
-    Confidence, Fact, FleetHost, HostFamily, HostFigure, HostKind, HostState, KindFact, KindFigure, MemoryFigure, Note,
-    OtherValue, VisibleLoss,
+    Confidence, Fact, FleetHost, HostCause, HostFamily, HostFigure, HostKind, HostState, KindFact, KindFigure,
+    MemoryFigure, Note, OtherValue, VisibleLoss,
 };
 use tiermark_stats::fisher_exact;
 
 use crate::fleet::FEWEST;
 use crate::fleet::catalogue::{Catalogue, of_local_memory};
-use crate::fleet::causes::{Cause, Difference, OddFamily, Rates, causes_of};
+use crate::fleet::causes::{Cause, Difference, OddFamily, Rates, causes_of, shown_figure};
 use crate::fleet::groups::{FactGroups, Group, OddGroup};
 use crate::fleet::judge::{self, Judged};
+use crate::fleet::limits::{SHORT, with_unit};
 use crate::fleet::record::HostRecord;
 
 /// Share of the figures of its peers that a host needs to be judged.
@@ -172,7 +173,8 @@ impl<'a> Kind<'a> {
         let figures: Vec<HostFigure> = self.figures(at);
         let odd = self.odd_families(&families, &figures);
         let differences = self.differences(at, facts);
-        let causes = causes_of(self.rules, &record.facts, &differences, &odd, self.rates, self.before.is_some());
+        let mut causes = causes_of(self.rules, &record.facts, &differences, &odd, self.rates, self.before.is_some());
+        causes.iter_mut().for_each(|cause| self.show_figure(at, cause));
         let reasons = if causes.is_empty() { self.not_judged(at, &differences) } else { Vec::new() };
         let state = match (causes.is_empty(), reasons.is_empty()) {
             (false, _) => HostState::Odd,
@@ -197,6 +199,18 @@ impl<'a> Kind<'a> {
             figures,
             ..without(&record.host, state)
         }
+    }
+
+    /// Adds to a cause the figure of a host and the median of its peers, where its rule shows them. A change is one.
+    fn show_figure(&self, at: usize, cause: &mut HostCause) {
+        let Some(is_of) = shown_figure(self.rules, cause).filter(|_| self.before.is_none()) else { return };
+        let figure = |column: &judge::Column| &self.catalogue.figures[column.figure];
+        let columns = self.judged.columns.iter().filter(|column| is_of(&figure(column).family));
+        let sharp =
+            columns.filter_map(|column| Some((column, column.cells.get(&at).filter(|of| !of.reading.is_open)?)));
+        let Some((column, cell)) = sharp.max_by(|(_, a), (_, b)| a.off.abs().total_cmp(&b.off.abs())) else { return };
+        let [own, peers] = [cell.reading.ln, column.median].map(|ln| with_unit(ln.exp(), figure(column).unit, SHORT));
+        (cause.value, cause.peers) = (Some(own), Some(peers));
     }
 
     /// The note on a host whose p-value is at most [`NEAR`], with the family of the least p-value. `None` if the p-value

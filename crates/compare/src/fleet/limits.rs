@@ -19,6 +19,10 @@ const LEAST: f64 = crate::THRESHOLD;
 /// the 0.0 % of an idle one would say nothing of it.
 const INTERRUPTED: f64 = 0.01;
 
+/// Digits of a limit, and of a figure in a sentence.
+const DIGITS: i32 = 4;
+pub(crate) const SHORT: i32 = 3;
+
 /// How a fact that most hosts share becomes an expectation.
 #[derive(Clone, Copy)]
 enum Demand {
@@ -161,14 +165,7 @@ fn figure(figure: &KindFigure) -> Option<String> {
     let name = name(figure)?;
     let (less_is_better, limit) = edge(figure)?;
     let sign = if less_is_better { "<=" } else { ">=" };
-    let number = |value: f64| match figure.unit {
-        Unit::Ns => format!("{} ns", rounded(value)),
-        Unit::BytesPerSecond => format!("{} GB/s", rounded(value / 1e9)),
-        Unit::Bytes => format!("{} MiB", rounded(value / MIB as f64)),
-        Unit::Hz => format!("{} GHz", rounded(value / 1e9)),
-        Unit::Ratio => format!("{} %", rounded(value * 100.0)),
-        _ => rounded(value),
-    };
+    let number = |value: f64| with_unit(value, figure.unit, DIGITS);
     let mut out = String::new();
     let _ = writeln!(out, "\n[[expect]]\nthat = \"{name} {sign} {}\"", number(limit));
     if memory(figure).is_some() {
@@ -220,9 +217,20 @@ fn is_plain(text: &str) -> bool {
     is_whole && !text.contains(|c: char| c.is_control() || matches!(c, '"' | '\\'))
 }
 
-/// Four digits.
-fn rounded(value: f64) -> String {
-    let digits = 3 - value.abs().log10().floor() as i32;
+/// A number as files of expectations have it.
+pub(crate) fn with_unit(value: f64, unit: Unit, digits: i32) -> String {
+    match unit {
+        Unit::Ns => format!("{} ns", rounded(value, digits)),
+        Unit::BytesPerSecond => format!("{} GB/s", rounded(value / 1e9, digits)),
+        Unit::Bytes => format!("{} MiB", rounded(value / MIB as f64, digits)),
+        Unit::Hz => format!("{} GHz", rounded(value / 1e9, digits)),
+        Unit::Ratio => format!("{} %", rounded(value * 100.0, digits)),
+        _ => rounded(value, digits),
+    }
+}
+
+fn rounded(value: f64, digits: i32) -> String {
+    let digits = digits - 1 - value.abs().log10().floor() as i32;
     let digits = usize::try_from(digits.clamp(0, 9)).unwrap_or(0);
     let text = format!("{value:.digits$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }

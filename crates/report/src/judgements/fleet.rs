@@ -13,7 +13,7 @@ use tiermark_page::{
 
 use crate::judgements::compare::signed;
 use crate::judgements::fleet_facts::{facts, may_miss};
-use crate::judgements::fleet_words::{family_words, kind_figure_names};
+use crate::judgements::fleet_words::{difference, family_words, kind_figure_names};
 
 /// Families with a column of their own.
 const COLUMNS: usize = 3;
@@ -230,7 +230,8 @@ fn cell(kind: &HostKind, host: &FleetHost, family: &str) -> Cell {
     let odd = odd_families(kind, host).into_iter().filter(|(own, _)| *own == family).map(|(_, deviation)| deviation);
     let odd = Some(mean.deviation).filter(|_| mean.is_odd).or_else(|| odd.max_by(|a, b| a.abs().total_cmp(&b.abs())));
     let ink = if mean.is_worse == Some(false) { Ink::Good } else { Ink::Bad };
-    odd.map_or_else(|| Cell::inked(LIKE, Ink::Dim), |deviation| Cell::inked(signed(deviation), ink))
+    let words = |deviation| Cell::inked(difference(kind, host, family, deviation), ink);
+    odd.map_or_else(|| Cell::inked(LIKE, Ink::Dim), words)
 }
 
 fn mark(host: &FleetHost) -> (&'static str, Ink) {

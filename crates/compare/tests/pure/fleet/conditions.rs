@@ -66,6 +66,21 @@ fn a_smaller_measured_l3_is_the_cause_of_slower_accesses() {
     assert_eq!(found, [("slow", "smaller-cache"), ("small", "smaller-cache")]);
 }
 
+#[test]
+fn the_cause_of_interruptions_and_of_a_smaller_l3_has_both_figures() {
+    let noisy = |run: &mut Run| {
+        with_size(run, 128.0);
+        interrupted(run, 0.0401);
+    };
+    let found = fleet(&SERVER, &[("noisy", change(noisy, &[]))]);
+    assert_eq!(odd(&found), [("noisy", "interrupted")]);
+    let words = found.hosts[0].causes[0].in_words();
+    assert!(words.ends_with("no recorded fact explains it (4.01 %, peers 0.03 %)"), "{words}");
+    let small = fleet(&SERVER, &[("small", change(|run| with_size(run, 96.0), &[]))]);
+    let words = small.hosts[0].causes[0].in_words();
+    assert!(words.ends_with("(96 MiB, peers 128 MiB)"), "{words}");
+}
+
 /// Curves show a size to some 10 %.
 #[test]
 fn what_a_curve_cannot_tell_apart_is_alike() {
