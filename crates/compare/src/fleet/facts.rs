@@ -206,11 +206,9 @@ fn soaked(run: &Run) -> Vec<HostFact> {
     let pages = sum(Quantity::SoakLost).unwrap_or_default();
     let place = found(Quantity::SoakWrong).flat_map(|finding| &finding.notes).next();
     let place = place.map_or_else(String::new, |note| format!(", {}", note.text));
-    let text = if words + pages > 0.0 {
-        format!("{}{place}", count_of((words + pages) as u64, "error"))
-    } else {
-        "none".to_owned()
-    };
+    let counted = [(words, "wrong word"), (pages, "lost page")].into_iter().filter(|(count, _)| *count > 0.0);
+    let counted: Vec<String> = counted.map(|(count, what)| count_of(count as u64, what)).collect();
+    let text = if counted.is_empty() { "none".to_owned() } else { format!("{}{place}", counted.join(", ")) };
     let slower = found(Quantity::SoakSlower).filter_map(|finding| finding.value).reduce(f64::max);
     let share = |share: f64| if share > 0.0 { format!("{:.0} %", share * 100.0) } else { "no".to_owned() };
     // What a guest loses it may lose to its neighbours.
