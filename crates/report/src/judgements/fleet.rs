@@ -1,36 +1,22 @@
 //! Hosts judged by their peers: the odd ones with why, what the others share, and what is missing.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
-
 use tiermark_model::messages::fleet as says;
-use tiermark_model::{
-    ChangedFact, Fact, Fleet, FleetHost, FleetLoss, HostCause, HostKind, HostState, KindFigure, count_of,
-};
+use tiermark_model::{ChangedFact, Fact, Fleet, FleetHost, FleetLoss, HostKind, HostState, KindFigure, count_of};
 use tiermark_page::{
     ABSENT, Cell, Detail, Ink, Page, Table, Text, bullet, heading, height, number, paragraph, percent, space,
 };
 
 use crate::judgements::compare::signed;
 use crate::judgements::fleet_facts::{facts, may_miss};
-use crate::judgements::fleet_words::{difference, family_words, kind_figure_names};
+use crate::judgements::fleet_hosts::{hosts, rows, why};
+use crate::judgements::fleet_words::{family_words, kind_figure_names};
 
-/// Families with a column of their own.
-const COLUMNS: usize = 3;
-/// Families without a column that are named.
-const FAMILIES: usize = 3;
-/// A column shows why a host is odd if the difference there is at least this share of the host's largest.
-const NOT_SMALL: f64 = 0.5;
 /// Columns of the picture of a figure's distribution.
 const BINS: usize = 8;
-/// Causes of a host that are named.
-const CAUSES: usize = 2;
 /// Losses of a fleet that are named.
 const LOSSES: usize = 6;
 /// Hosts of a list.
 const HOSTS: usize = 40;
-/// A family that a host is like its peers in.
-const LIKE: &str = "·";
 
 /// Renders a fleet.
 pub fn fleet(fleet: &Fleet, detail: Detail) -> Page {
@@ -131,8 +117,10 @@ fn kind(fleet: &Fleet, at: usize, detail: Detail) -> Page {
         own.iter().copied().filter(|host| host.state != HostState::Alike || detail.is_all()).collect();
     let listed = detail.listed(HOSTS);
     if !shown.is_empty() {
-        out += hosts(kind, &shown[..shown.len().min(listed)], detail);
-        out += more(shown.len(), listed, "host");
+        let rows = rows(&shown, detail);
+        let listed = listed.min(rows.len());
+        out += hosts(kind, &rows[..listed], detail);
+        out += more(rows[listed..].iter().map(|row| row.names.len()).sum(), 0, "host");
     }
     out += facts(fleet.is_change, kind, detail);
     out += may_miss(kind);
@@ -145,121 +133,6 @@ fn more(all: usize, listed: usize, what: &str) -> Page {
         return Page::new();
     }
     bullet("…", Ink::Dim, format!("{} more (-v lists all)", count_of(more as u64, what)), None)
-}
-
-/// Hosts with why they differ, and by how much in the families that any of them differs in.
-fn hosts(kind: &HostKind, hosts: &[&FleetHost], detail: Detail) -> Page {
-    let columns = columns(kind, hosts);
-    let mut table =
-        Table::of(hosts).texts("host", |host| Cell::inked(host.host.as_str(), Ink::Head)).texts("why", |host| {
-            let (mark, ink) = mark(host);
-            Cell::inked(format!("{mark} {}{}", why(host, detail), unshown(kind, host, &columns)), ink)
-        });
-    for family in &columns {
-        let head = family_words(family);
-        let head = head.replace(", ", "|");
-        table = table.numbers(head, |host: &&FleetHost| cell(kind, host, family));
-    }
-    table.table().into()
-}
-
-/// The families that a host is odd in and that have no column, the largest differences first: one that is slow everywhere
-/// says so.
-fn unshown(kind: &HostKind, host: &FleetHost, columns: &[String]) -> String {
-    let mut odd = odd_families(kind, host);
-    odd.sort_by(|(_, a), (_, b)| b.abs().total_cmp(&a.abs()));
-    let mut names: Vec<String> = Vec::new();
-    for (family, _) in odd.into_iter().filter(|(family, _)| !columns.iter().any(|column| column == family)) {
-        let words = family_words(family);
-        let words = words.split_once(", ").map_or_else(|| words.clone(), |(tier, cores)| format!("{tier} ({cores})"));
-        if !names.contains(&words) {
-            names.push(words);
-        }
-    }
-    let more = names.len().saturating_sub(FAMILIES);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    names.truncate(FAMILIES);
-    if names.is_empty() { String::new() } else { format!("; also {}{more}", names.join(", ")) }
-}
-
-/// The families with a column, at most [`COLUMNS`], in the order of the figures. Each host, the worst first, gets a
-/// column that shows a difference of at least [`NOT_SMALL`] of its largest, unless a column chosen before does.
-fn columns(kind: &HostKind, hosts: &[&FleetHost]) -> Vec<String> {
-    let mut tell: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
-    for (at, host) in hosts.iter().enumerate() {
-        let odd = odd_families(kind, host);
-        let worst = odd.iter().map(|(_, deviation)| deviation.abs()).fold(0.0, f64::max);
-        for (family, _) in odd.iter().filter(|(_, deviation)| deviation.abs() >= worst * NOT_SMALL) {
-            tell.entry(family).or_default().insert(at);
-        }
-    }
-    let at = |family: &str| kind.figures.iter().position(|figure| figure.family == family);
-    let (mut chosen, mut covered) = (Vec::new(), BTreeSet::new());
-    let mut worst_first: Vec<usize> = (0..hosts.len()).collect();
-    worst_first.sort_by(|a, b| hosts[*b].damage().total_cmp(&hosts[*a].damage()));
-    for host in worst_first {
-        let new = |hosts: &BTreeSet<usize>| hosts.difference(&covered).count();
-        let of_host = tell.iter().filter(|(_, hosts)| hosts.contains(&host) && !covered.contains(&host));
-        let best = of_host.max_by_key(|(family, hosts)| (new(hosts), Reverse(at(family))));
-        if let Some((family, hosts)) = best.filter(|_| chosen.len() < COLUMNS) {
-            covered.extend(hosts.iter().copied());
-            chosen.push(*family);
-        }
-    }
-    chosen.sort_by_key(|family| at(family));
-    chosen.into_iter().map(str::to_owned).collect()
-}
-
-/// The families that a host is odd in, by their means or by single figures, with the difference.
-fn odd_families<'a>(kind: &'a HostKind, host: &'a FleetHost) -> Vec<(&'a str, f64)> {
-    let means = host.families.iter().filter(|family| family.is_odd);
-    let means = means.map(|family| (family.family.as_str(), family.deviation));
-    let figures = host.figures.iter().filter(|figure| figure.is_odd);
-    let figures = figures.filter_map(|of| {
-        let figure = kind.figures.get(usize::try_from(of.figure).ok()?)?;
-        Some((figure.family.as_str(), of.deviation))
-    });
-    means.chain(figures).collect()
-}
-
-/// How far a host is from its peers in a family: that of the mean if it is odd, else of its oddest figure.
-fn cell(kind: &HostKind, host: &FleetHost, family: &str) -> Cell {
-    let Some(mean) = host.families.iter().find(|own| own.family == family) else {
-        return Cell::inked(ABSENT, Ink::Dim);
-    };
-    let odd = odd_families(kind, host).into_iter().filter(|(own, _)| *own == family).map(|(_, deviation)| deviation);
-    let odd = Some(mean.deviation).filter(|_| mean.is_odd).or_else(|| odd.max_by(|a, b| a.abs().total_cmp(&b.abs())));
-    let ink = if mean.is_worse == Some(false) { Ink::Good } else { Ink::Bad };
-    let words = |deviation| Cell::inked(difference(kind, host, family, deviation), ink);
-    odd.map_or_else(|| Cell::inked(LIKE, Ink::Dim), words)
-}
-
-fn mark(host: &FleetHost) -> (&'static str, Ink) {
-    match host.state {
-        HostState::Odd => ("✘", Ink::Bad),
-        HostState::Alike => ("✔", Ink::Good),
-        HostState::Failed | HostState::Missing | HostState::NotJudged => (ABSENT, Ink::Warn),
-    }
-}
-
-/// Why a host is not like its peers, in a line.
-fn why(host: &FleetHost, detail: Detail) -> String {
-    let causes: Vec<String> =
-        host.causes.iter().take(detail.listed(CAUSES)).map(|cause| cause_text(cause, detail)).collect();
-    let reasons = host.reasons.iter().map(|note| note.text.clone());
-    let failure = host.failure.as_ref().map(|failure| {
-        let colon = if failure.reason().is_empty() { "" } else { ": " };
-        format!("{}{colon}{}", failure.how.words(), failure.reason())
-    });
-    let next = host.causes.first();
-    let next = next.map_or_else(String::new, |cause| format!(" → {}", cause.advice));
-    causes.into_iter().chain(reasons).chain(failure).collect::<Vec<_>>().join("; ") + &next
-}
-
-/// A cause in words, in detail with what may be behind it.
-fn cause_text(cause: &HostCause, detail: Detail) -> String {
-    let hint = cause.hint.as_ref().filter(|_| detail.is_all()).map_or_else(String::new, |hint| format!(" ({hint})"));
-    cause.in_words() + &hint
 }
 
 /// The main figures of the hosts: the range of those that are like each other, the median, and the scatter.
@@ -355,7 +228,6 @@ fn unread(fleet: &Fleet, detail: Detail) -> Page {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::HostFamily;
     use tiermark_model::messages::fleet as says;
     use tiermark_page::{Style, terminal};
 
@@ -364,36 +236,6 @@ mod tests {
         let mut fleet = tiermark_model::testing::fleet();
         fleet.notes.push(says::older_documents("node01", "new/node01.json", &["old/node01.json".to_owned()]));
         insta::assert_snapshot!(terminal(&super::fleet(&fleet, Detail::Usual), &Style::default()));
-    }
-
-    #[test]
-    fn columns_are_few_and_tell_of_each_host() {
-        let mut fleet = tiermark_model::testing::fleet();
-        let usual = fleet.hosts[0].families[0].clone();
-        let family = |family: &str, deviation| HostFamily {
-            family: family.to_owned(),
-            deviation,
-            is_odd: true,
-            ..usual.clone()
-        };
-        let [all, far, near] = ["dram.bandwidth.all", "dram.remote.latency", "dram.latency"];
-        let figure = KindFigure { family: far.to_owned(), ..fleet.kinds[0].figures[0].clone() };
-        fleet.kinds[0].figures.push(figure);
-        let of_hosts = [
-            vec![family(all, -0.1), family(far, 0.2), family(near, 0.19)],
-            vec![family(all, -0.1)],
-            vec![family(far, 0.2), family(near, 0.19)],
-        ];
-        for (host, families) in fleet.hosts.iter_mut().zip(of_hosts) {
-            (host.families, host.figures) = (families, Vec::new());
-        }
-        let hosts: Vec<&FleetHost> = fleet.hosts.iter().take(3).collect();
-        assert_eq!(columns(&fleet.kinds[0], &hosts), [near, all]);
-        assert_eq!(columns(&fleet.kinds[0], &hosts[1..2]), [all]);
-        // The worst host has its column, however many others differ elsewhere.
-        let worst = FleetHost { families: vec![family("clock", -0.4)], ..hosts[0].clone() };
-        let found = columns(&fleet.kinds[0], &[hosts[0], hosts[1], &worst]);
-        assert!(found.contains(&"clock".to_owned()), "{found:?}");
     }
 
     #[test]

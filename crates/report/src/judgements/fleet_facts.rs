@@ -65,14 +65,20 @@ pub(crate) fn facts_unread(kind: &HostKind) -> Option<String> {
 
 fn fact_words(fact: &KindFact, detail: Detail) -> Text {
     let others = fact.others.iter().take(detail.listed(VALUES)).map(|other| {
-        let listed = detail.listed(NAMED).min(other.hosts.len());
-        let more = other.hosts.len() - listed;
-        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-        format!("{}{more} {}", other.hosts[..listed].join(", "), other.value)
+        let hosts: Vec<&str> = other.hosts.iter().map(String::as_str).collect();
+        format!("{} {}", few(&hosts, detail), other.value)
     });
     let others: Vec<String> = others.collect();
     let left = fact.others.len() - others.len();
     let left = if left == 0 { String::new() } else { format!(", and {left} other values") };
     let hosts = fact.hosts;
     text![glued(&format!("{} {hosts}x", fact.fact.name())), format!(" {}, {}{left}", fact.value, others.join(", "))]
+}
+
+/// The first of some hosts, and how many more there are.
+pub(super) fn few(hosts: &[&str], detail: Detail) -> String {
+    let listed = detail.listed(NAMED).min(hosts.len());
+    let more = hosts.len() - listed;
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    hosts[..listed].join(", ") + &more
 }

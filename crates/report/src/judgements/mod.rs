@@ -7,6 +7,7 @@ mod compare;
 mod explain;
 mod fleet;
 mod fleet_facts;
+mod fleet_hosts;
 mod fleet_words;
 mod history;
 
