@@ -167,6 +167,9 @@ pub struct KindFact {
     /// that the slowest module is set to (`None` in a guest). Cpus: number of their cores. Others: the count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub amount: Option<f64>,
+    /// The number of which the amount is a part: all slots of modules, all channels; `None` of others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<f64>,
     /// Hosts that have it.
     pub hosts: u64,
     /// How many of them are odd by their own figures.

@@ -150,8 +150,15 @@ pub fn fleet() -> Fleet {
         group_p_value: None,
         cause: (odd > 0).then_some(Confidence::Reported),
     };
-    let fact =
-        |fact, value: &str, others| KindFact { fact, value: value.to_owned(), amount: None, hosts: 3, odd: 0, others };
+    let fact = |fact, value: &str, others| KindFact {
+        fact,
+        value: value.to_owned(),
+        amount: None,
+        of: None,
+        hosts: 3,
+        odd: 0,
+        others,
+    };
     let facts = vec![
         fact(Fact::Kernel, "6.8.0-60", vec![other("5.14", "node02", 0, 1.0)]),
         fact(Fact::Slots, "16 of 16", vec![other("15 of 16 (empty B8)", "node07", 1, 0.5)]),

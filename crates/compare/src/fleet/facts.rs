@@ -24,13 +24,15 @@ pub(crate) struct HostFact {
     pub(crate) text: String,
     /// The number that the text states, of a fact that is one.
     pub(crate) amount: Option<f64>,
+    /// The number of which that is a part: all slots, all channels.
+    pub(crate) of: Option<f64>,
     /// What this host has, where the text is a range of values: hosts with the same text are one group.
     pub(crate) exact: Option<String>,
 }
 
 impl HostFact {
     pub(crate) fn new(fact: Fact, text: String, amount: Option<f64>) -> Self {
-        Self { fact, text, amount, exact: None }
+        Self { fact, text, amount, of: None, exact: None }
     }
 
     /// Whether it is counted, and grows by itself.
@@ -69,14 +71,19 @@ pub(crate) fn facts(run: &Run) -> Vec<HostFact> {
         Fact::Channels => machine.filled_channels().map(|(filled, _)| u64::from(filled)),
         _ => None,
     };
-    let compared = compared.map(|(fact, text)| host_fact(fact, (text, amount(fact).map(|number| number as f64))));
+    let channels = machine.filled_channels().map(|(_, most)| f64::from(most));
+    let compared = compared.map(|(fact, text)| HostFact {
+        of: channels.filter(|_| fact == Fact::Channels),
+        ..host_fact(fact, (text, amount(fact).map(|number| number as f64)))
+    });
     let number = |fact, count: usize| host_fact(fact, (count.to_string(), Some(count as f64)));
     let mut all = vec![
         number(Fact::Sockets, machine.processors()),
         HostFact { amount: Some(cores(machine) as f64), ..number(Fact::Cpus, machine.allowed_cpus.len()) },
         number(Fact::Nodes, machine.allowed_nodes.len()),
     ];
-    all.extend(slots(machine).map(|found| host_fact(Fact::Slots, found)));
+    let of = Some(machine.dimms.len() as f64);
+    all.extend(slots(machine).map(|found| HostFact { of, ..host_fact(Fact::Slots, found) }));
     all.extend(module_speed(machine).map(|found| host_fact(Fact::ModuleSpeed, found)));
     all.extend(modules(machine).map(|text| host_fact(Fact::Dimms, (text, None))));
     all.extend(compared);

@@ -142,6 +142,7 @@ impl<'a> Kind<'a> {
                 fact: of.of.fact,
                 value: common.value.text.clone(),
                 amount: common.value.amount,
+                of: common.value.of,
                 hosts: common.hosts.len() as u64,
                 odd: of.odd.first().map_or(0, |odd| odd.count as u64),
                 others: others.map(|(group, odd)| other(of.of.fact, group, odd)).collect(),

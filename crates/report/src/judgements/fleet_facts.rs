@@ -1,6 +1,6 @@
 //! The facts of a kind of hosts in words, which a text and a page share: what differs, what changed, what nobody knows.
 
-use tiermark_model::{ChangedFact, HostKind, KindFact};
+use tiermark_model::{ChangedFact, Fact, HostKind, KindFact};
 use tiermark_page::{Detail, Page, Text, glued, labelled, percent, text};
 
 use crate::judgements::fleet_words::family_words;
@@ -19,8 +19,8 @@ pub(super) fn facts(is_change: bool, kind: &HostKind, detail: Detail) -> Page {
         let between = if is_change { " between the hosts" } else { "" };
         differ.push(format!("no recorded fact differs{between}").into());
     }
-    let unread = facts_unread(kind).map(Text::from);
-    let facts = labelled("facts", Text::joined(differ.into_iter().chain(unread), "; "));
+    let more = empty(kind).into_iter().chain(facts_unread(kind)).map(Text::from);
+    let facts = labelled("facts", Text::joined(differ.into_iter().chain(more), "; "));
     if is_change { labelled("changed", changed(kind, detail.listed(CHANGES))) + facts } else { facts }
 }
 
@@ -34,6 +34,15 @@ pub(crate) fn changed(kind: &HostKind, listed: usize) -> String {
     let more = (more > 0).then(|| format!("{more} more changes"));
     let all: Vec<String> = kind.changed.iter().take(listed).map(words).chain(more).collect();
     if all.is_empty() { "no recorded fact".to_owned() } else { all.join("; ") }
+}
+
+/// The memory channels without a module, of slots where channels are not known, if all hosts lack the same: what all lack
+/// makes no host odd.
+pub(crate) fn empty(kind: &HostKind) -> Option<String> {
+    let of = |fact| kind.facts.iter().find(|of| of.fact == fact);
+    let fact = of(Fact::Channels).or_else(|| of(Fact::Slots))?;
+    let lacks = fact.amount.zip(fact.of).is_some_and(|(filled, all)| filled < all);
+    (lacks && fact.others.is_empty()).then(|| format!("{} {}x {}", fact.fact.name(), fact.hosts, fact.value))
 }
 
 /// The losses that may be missed, in the families that a host is judged by.
@@ -81,4 +90,32 @@ pub(super) fn few(hosts: &[&str], detail: Detail) -> String {
     let more = hosts.len() - listed;
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     hosts[..listed].join(", ") + &more
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_all_hosts_lack_is_told() {
+        let mut kind = tiermark_model::testing::fleet().kinds.remove(0);
+        kind.facts[0] = KindFact { fact: Fact::Slots, others: Vec::new(), ..kind.facts[1].clone() };
+        kind.facts.truncate(1);
+        let slots = |amount, of, kind: &HostKind| {
+            let fact = KindFact {
+                amount: Some(amount),
+                of: Some(of),
+                value: format!("{amount} of {of}"),
+                ..kind.facts[0].clone()
+            };
+            HostKind { facts: vec![fact], ..kind.clone() }
+        };
+        assert_eq!(empty(&slots(7.0, 8.0, &kind)).as_deref(), Some("DIMM slots filled 3x 7 of 8"));
+        assert_eq!(empty(&slots(8.0, 8.0, &kind)), None);
+        // Half of the slots are empty, and each channel has a module.
+        let mut full = slots(8.0, 16.0, &kind);
+        let channels = KindFact { fact: Fact::Channels, of: Some(8.0), ..full.facts[0].clone() };
+        full.facts.push(channels);
+        assert_eq!(empty(&full), None);
+    }
 }

@@ -20,7 +20,7 @@ pub use compare::{
 pub use explain::{explain_rules, explanation};
 pub use fleet::{fleet, kind_words};
 pub(crate) use fleet::{losses, tally, unseen};
-pub(crate) use fleet_facts::{CHANGES, changed, facts_unread};
+pub(crate) use fleet_facts::{CHANGES, changed, empty, facts_unread};
 pub(crate) use fleet_words::difference as family_difference;
 pub use fleet_words::{family_words, kind_figure_names};
 pub use history::{history, history_of_figures, history_unreadable};
