@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use tiermark_model::{ChangedFact, Fact, FleetLoss};
 use tiermark_stats::{median, student_two_sided};
 
-use crate::fleet::judge::{FLOOR, OF_MEDIAN, is_small};
 use crate::fleet::kind::Kind;
+use crate::fleet::spread::{FLOOR, OF_MEDIAN, is_small};
 use crate::fleet::{FEWEST, LEVEL};
 
 /// Share of its figures by which the median host of a kind may be worse.
