@@ -74,7 +74,7 @@ fn unshown(kind: &HostKind, host: &FleetHost, columns: &[String]) -> String {
     let more = names.len().saturating_sub(FAMILIES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     names.truncate(FAMILIES);
-    if names.is_empty() { String::new() } else { format!("; also {}{more}", names.join(", ")) }
+    if names.is_empty() { String::new() } else { format!("; also differs in {}{more}", names.join(", ")) }
 }
 
 /// The families with a column, at most [`COLUMNS`], in the order of the figures. Each host, the worst first, gets a
