@@ -202,9 +202,14 @@ impl LaidOut for Fleet {
         Layout::new(("csv", "A row for each figure of each host"), |fleet, _, _| tiermark_exports::fleet_csv(fleet)),
         Layout::new(("lines", "The same as lines of JSON"), |fleet, _, _| tiermark_exports::fleet_lines(fleet)),
         Layout::new(("openmetrics", "For Prometheus"), |fleet, _, _| tiermark_exports::fleet_openmetrics(fleet)),
-        Layout::new((HOSTS, "The names of odd hosts that are worse than their peers, one a line"), |fleet, _, _| {
-            tiermark_exports::fleet_hosts(fleet)
-        }),
+        Layout::new(
+            (
+                HOSTS,
+                "The names of odd hosts that are worse than their peers, one a line (exit code 3 and no name: all odd \
+                 hosts are better)",
+            ),
+            |fleet, _, _| tiermark_exports::fleet_hosts(fleet),
+        ),
     ];
 
     fn page(&self, detail: Detail) -> Page {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use tiermark_model::{
     CpuPlace, FEWEST_JUDGED, FactValue, FigureName, Finding, Grade, Interval, Label, Labels, Quantity, Run, RunFigure,
-    RunFigures, Scope,
+    RunFigures, Scope, Tier,
 };
 
 use crate::facts::facts;
@@ -32,27 +32,44 @@ pub fn run_facts(run: &Run) -> Vec<FactValue> {
 /// The figures of [`run_figures`], each with its name in expectations, where it has one.
 #[must_use]
 pub fn named_figures(run: &Run) -> Vec<(Option<FigureName>, RunFigure)> {
-    let placed = |number: &Number<'_>| {
-        let figure = figure(number)?;
-        Some((number.name, RunFigure { cpus: place(run, &number.experiment.request.scope), ..figure }))
-    };
-    let mut figures: Vec<(Option<FigureName>, RunFigure)> = numbers::of(run, false).iter().filter_map(placed).collect();
-    let mut seen = HashSet::new();
-    figures.retain(|(_, figure)| seen.insert(figure.key.clone()));
+    let mut figures = placed(run, has_direction);
     figures.sort_by_key(|(_, figure)| !figure.is_headline());
     figures.truncate(MOST);
     figures
 }
 
+/// The measured sizes of the shared caches. Neither more nor less of them is better for one machine; of machines that
+/// ought to be alike, one with less has lost something.
+pub(crate) fn shared_cache_sizes(run: &Run) -> Vec<(Option<FigureName>, RunFigure)> {
+    let is_shared = |finding: &Finding| finding.labels.tier().and_then(Tier::level).is_some_and(|level| level > 2);
+    placed(run, |finding| finding.metric == Quantity::TierSize && is_shared(finding))
+}
+
+/// The figures of a run that are chosen, each once, with the place of their cpus.
+fn placed(run: &Run, is_chosen: impl Fn(&Finding) -> bool) -> Vec<(Option<FigureName>, RunFigure)> {
+    let placed = |number: &Number<'_>| {
+        let figure = figure(number)?;
+        Some((number.name, RunFigure { cpus: place(run, &number.experiment.request.scope), ..figure }))
+    };
+    let numbers = numbers::of(run, false);
+    let chosen = numbers.iter().filter(|number| is_chosen(number.finding));
+    let mut seen = HashSet::new();
+    chosen.filter_map(placed).filter(|(_, figure)| seen.insert(figure.key.clone())).collect()
+}
+
+/// Whether more or less of a number is better, at any hour.
+fn has_direction(finding: &Finding) -> bool {
+    let is_clock = finding.metric == Quantity::CoreClock;
+    let has_direction = is_clock || finding.metric.less_is_better(finding.unit).is_some();
+    has_direction && !finding.metric.is_of_the_hour()
+}
+
 /// The number, where other runs may have one that is comparable.
 fn figure(number: &Number<'_>) -> Option<RunFigure> {
     let finding = number.finding;
-    let is_clock = finding.metric == Quantity::CoreClock;
-    let has_direction = is_clock || finding.metric.less_is_better(finding.unit).is_some();
-    let is_judged = has_direction && !finding.metric.is_of_the_hour();
     let is_sound = matches!(finding.verdict.grade, Grade::Trusted | Grade::Shared | Grade::Bound);
     // Points draw shapes, and a place may be another piece of the machine in the next run.
-    let is_figure = is_judged && is_sound && !finding.labels.is_point() && !number.is_of_a_place();
+    let is_figure = is_sound && !finding.labels.is_point() && !number.is_of_a_place();
     let (value, interval) = counted(finding).or(Some((finding.value?, finding.interval)))?;
     let value = Some(value).filter(|value| is_figure && value.is_finite() && *value > 0.0)?;
     if number.key.len() > LONGEST * 2 || !fits(&finding.labels) {

@@ -33,6 +33,10 @@ const GUEST: Scatter = Scatter { common: 0.024, own: 0.014, degrees: None, runs:
 /// Rapids) it changed within hours from 2.3 to 6.3 %, and from 0.2 to 0.8 %.
 const INTERRUPTIONS: Scatter = Scatter { common: 0.0, own: 0.45, degrees: None, runs: 0 };
 
+/// The scatter of the size of a cache that a latency curve shows: twice that of its interval, which is ±3.8 % (98 %). Of
+/// 30 quick surveys of simulated servers, with a scatter of 1 % between runs, all resolved L3, within 0.3 % (0.06 %).
+const SIZES: Scatter = Scatter { common: 0.0, own: 0.03, degrees: None, runs: 0 };
+
 /// Weight of the default beside an estimate, in degrees of freedom: those of five runs, so that the estimate of five
 /// runs and the default count alike (moderated variances: Smyth, Stat. Appl. Genet. Mol. Biol. 3(1), 2004).
 const PRIOR: f64 = 4.0;
@@ -91,7 +95,11 @@ impl Scatter {
     /// The default of a quantity.
     #[must_use]
     pub fn of_quantity(metric: &Quantity, is_guest: bool) -> Self {
-        if metric.is_of_interruptions() { INTERRUPTIONS } else { Self::by_default(is_guest) }
+        match metric {
+            Quantity::TierSize => SIZES,
+            metric if metric.is_of_interruptions() => INTERRUPTIONS,
+            _ => Self::by_default(is_guest),
+        }
     }
 
     /// The same of numbers that are counted in cycles of the core: the clock is no part of them.

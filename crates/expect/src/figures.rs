@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tiermark_model::messages::check as says;
 use tiermark_model::{
-    CLOCKED, Experiment, FigureName, Finding, Grade, IdSet, Labels, Machine, NodeId, Note, Observation, Reason,
-    ReasonCode, Run, Span, TierName,
+    CLOCKED, Experiment, FigureName, Finding, Grade, IdSet, Interval, Labels, Machine, NodeId, Note, Observation,
+    Reason, ReasonCode, Run, Span, TierName,
 };
 
 use crate::location::Place;
 use crate::names::Name;
 use crate::range::Range;
 use crate::system_name::SystemName;
-use crate::term::{At, Value};
+use crate::term::{At, Number, Value};
 
 /// Places of one name at most: 64 nodes with memory of 64 nodes. Documents may come from anywhere.
 const MOST_PLACES: usize = 4096;
@@ -82,8 +82,8 @@ fn candidate(
     let place = Place { from: some(from), nodes: nodes.and_then(some), is_of_all, ..Place::default() };
     let mut at = At::new(place, term(finding, figure, machine));
     let fewer = is_of_all.then(|| fewer_cores(labels, &at.place, cores)).flatten();
-    if let (Ok(Value::Number(range)), Some((used, cores))) = (&at.term, fewer) {
-        at.term = Ok(Value::Number(Range::at_least(range.low)));
+    if let (Ok(Value::Number(number)), Some((used, cores))) = (&at.term, fewer) {
+        at.term = Ok(Value::Number(Range::at_least(number.range.low).into()));
         at = at.with_remark(says::fewer_cores(&figure.to_string(), used, cores));
     }
     let rank = (labels.page() == Some("base"), finding.verdict.grade, badness(figure, finding.value));
@@ -105,7 +105,9 @@ fn per_cycle(
     }
     let name = FigureName::PerCycle(tier);
     // Bytes a cycle are those of each core, however many there are.
-    let term = term(&Finding { value: Some(value), ..finding.clone() }, name, machine);
+    let factor = value / finding.value.unwrap_or(value);
+    let interval = finding.interval.map(|of| Interval { low: of.low * factor, high: of.high * factor, ..of });
+    let term = term(&Finding { value: Some(value), interval, ..finding.clone() }, name, machine);
     let (base, grade, _) = candidate.rank;
     let rank = (base, grade, badness(name, Some(value)));
     Some((Name::Figure(name), Candidate { rank, at: At::new(candidate.at.place.clone(), term) }))
@@ -122,11 +124,11 @@ fn of_record(
     let [step] = finding.evidence.as_slice() else { return None };
     let step = seen.get(step.as_str())?;
     let record = step.record.or_else(|| step.verdict.reasons.iter().find_map(Reason::record));
-    let record = Range::exactly(record.filter(|record| record.is_finite() && *record > 0.0)?);
+    let record: Number = Range::exactly(record.filter(|record| record.is_finite() && *record > 0.0)?).into();
     if finding.value != step.value {
         return None;
     }
-    let share = |value: Range| {
+    let share = |value: Number| {
         let is_time = figure.unit().less_is_better() == Some(true);
         let share = if is_time { record.over(value) } else { value.over(record) };
         share.ok_or_else(says::quotient_undefined)
@@ -145,7 +147,7 @@ fn nodes(finding: &Finding, step: Option<&Observation>, from: &IdSet) -> IdSet {
 }
 
 /// The number of a finding as far as it is known.
-fn term(finding: &Finding, figure: FigureName, machine: &Machine) -> Result<Range, Note> {
+fn term(finding: &Finding, figure: FigureName, machine: &Machine) -> Result<Number, Note> {
     let reasons = || finding.verdict.reasons.iter().map(ToString::to_string).collect::<Vec<String>>();
     let value = finding.value.filter(|value| value.is_finite() && *value >= 0.0);
     // A figure below the record of its machine is as sharp as any other: it is worse than it was. But the last-level
@@ -158,12 +160,18 @@ fn term(finding: &Finding, figure: FigureName, machine: &Machine) -> Result<Rang
         is_own && !reasons.is_empty() && reasons.iter().all(|reason| reason.code() == ReasonCode::BelowRecord)
     };
     match (finding.verdict.grade, value) {
-        (Grade::Bound, Some(value)) if is_sharp() => Ok(Range::exactly(value)),
+        (Grade::Bound, Some(value)) if is_sharp() => Ok(Range::exactly(value).into()),
         (Grade::Invalid, _) | (_, None) => Err(says::figure_withheld(&figure.to_string(), &reasons())),
         (Grade::Suspect, Some(_)) => Err(says::figure_suspect(&figure.to_string(), &reasons())),
-        (Grade::Bound, Some(value)) if figure.unit().less_is_better() == Some(true) => Ok(Range::at_most(value)),
-        (Grade::Bound, Some(value)) => Ok(Range::at_least(value)),
-        (Grade::Trusted | Grade::Shared, Some(value)) => Ok(Range::exactly(value)),
+        (Grade::Bound, Some(value)) if figure.unit().less_is_better() == Some(true) => Ok(Range::at_most(value).into()),
+        (Grade::Bound, Some(value)) => Ok(Range::at_least(value).into()),
+        (Grade::Trusted, Some(value)) => Ok(Range::exactly(value).into()),
+        (Grade::Shared, Some(value)) => {
+            let is_sound = |of: &Interval| (0.0..=value).contains(&of.low) && of.high >= value && of.high.is_finite();
+            let range = Range::exactly(value);
+            let reach = finding.interval.filter(is_sound).map_or(range, |of| Range { low: of.low, high: of.high });
+            Ok(Number { range, reach })
+        }
     }
 }
 

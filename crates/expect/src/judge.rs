@@ -229,15 +229,17 @@ fn judge(pair: MatchedPair<(Value, Value)>, comparator: Comparator, unit: CheckU
         Ok(_) => return Judged::not(vec![says::text_not_calculated()]),
         Err(note) => return Judged::not(vec![note]),
     };
-    let holds = decided(value, comparator, limit);
+    let mut holds = decided(value.range, comparator, limit.range);
     let mut reasons = pair.remarks;
-    if holds.is_none() {
+    if holds == Some(false) && decided(value.reach, comparator, limit.reach).is_none() {
+        (holds, reasons) = (None, vec![says::shared_may_pass()]);
+    } else if holds.is_none() {
         // Why something is a bound says more than that it is one.
         reasons.push(says::bound_does_not_decide());
         reasons.truncate(1);
     }
     let place = pair.place.text();
-    Judged { holds, value: shown((value, comparator, limit), holds, unit, place), texts: None, reasons }
+    Judged { holds, value: shown((value.range, comparator, limit.range), holds, unit, place), texts: None, reasons }
 }
 
 /// Whether a text is the one that is expected, or begins as it does: `6.*` stands for all versions that begin with

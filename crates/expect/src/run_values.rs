@@ -101,8 +101,8 @@ impl<'a> RunValues<'a> {
                 place: at.place.text(),
                 value: at.term.and_then(|value| match value {
                     Value::Text(text) => Ok(NamedValue::Text(text)),
-                    Value::Number(range) => {
-                        let known = range.known().ok_or_else(says::bound_does_not_decide);
+                    Value::Number(number) => {
+                        let known = number.range.known().ok_or_else(says::bound_does_not_decide);
                         known.map(|(number, known)| NamedValue::Number(number, known))
                     }
                 }),

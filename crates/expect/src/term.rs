@@ -8,8 +8,34 @@ use crate::range::Range;
 /// What a name stands for.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
-    Number(Range),
+    Number(Number),
     Text(String),
+}
+
+/// A number as it is judged.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Number {
+    pub(crate) range: Range,
+    /// Where it may lie on a quiet machine: the interval of a figure that others shared, else the same.
+    pub(crate) reach: Range,
+}
+
+impl Number {
+    /// The product of two numbers.
+    pub(crate) fn times(self, other: Self) -> Self {
+        Self { range: self.range.times(other.range), reach: self.reach.times(other.reach) }
+    }
+
+    /// The quotient of two numbers; `None` if the divisor is 0.
+    pub(crate) fn over(self, other: Self) -> Option<Self> {
+        Some(Self { range: self.range.over(other.range)?, reach: self.reach.over(other.reach)? })
+    }
+}
+
+impl From<Range> for Number {
+    fn from(range: Range) -> Self {
+        Self { range, reach: range }
+    }
 }
 
 /// A number or a text at a place.
@@ -30,8 +56,8 @@ impl At {
         Self { place, term, remarks: Vec::new(), of_record: None }
     }
 
-    pub(crate) fn new(place: Place, term: Result<Range, Note>) -> Self {
-        Self::of(place, term.map(Value::Number))
+    pub(crate) fn new(place: Place, term: Result<impl Into<Number>, Note>) -> Self {
+        Self::of(place, term.map(|number| Value::Number(number.into())))
     }
 
     /// A text of the whole machine.
@@ -45,7 +71,7 @@ impl At {
     }
 
     /// A number of a memory module, or of another part of the board.
-    pub(crate) fn part(part: String, term: Result<Range, Note>) -> Self {
+    pub(crate) fn part(part: String, term: Result<impl Into<Number>, Note>) -> Self {
         Self::new(Place { module: Some(part), ..Place::default() }, term)
     }
 

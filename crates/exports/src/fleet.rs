@@ -90,7 +90,7 @@ pub fn fleet_lines(fleet: &Fleet) -> String {
     lines(rows(fleet))
 }
 
-/// The names of the odd hosts, one a line, worst first: without those that are only faster than their peers, and without
+/// The names of the odd hosts, one a line, worst first: without those that are only better than their peers, and without
 /// names that a program may take for more than one host (`node[1-9]`, `ALL`).
 pub fn fleet_hosts(fleet: &Fleet) -> String {
     hosts_to_drain(fleet, false).into_iter().map(|host| format!("{host}\n")).collect()
@@ -100,8 +100,8 @@ pub fn fleet_hosts(fleet: &Fleet) -> String {
 pub fn hosts_to_drain(fleet: &Fleet, only_sure: bool) -> Vec<&str> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
     let is_host = |name: &str| name.chars().all(is_name) && !name.starts_with('-') && !name.eq_ignore_ascii_case("all");
-    let odd = fleet.hosts.iter().filter(|host| host.state == HostState::Odd && host.is_worse());
-    let chosen = odd.filter(|host| is_host(&host.host) && (!only_sure || host.is_sure()));
+    let worse = fleet.hosts.iter().filter(|host| host.is_worse());
+    let chosen = worse.filter(|host| is_host(&host.host) && (!only_sure || host.is_sure()));
     chosen.map(|host| host.host.as_str()).collect()
 }
 
@@ -121,7 +121,9 @@ pub fn fleet_openmetrics(fleet: &Fleet) -> String {
         let kind = kind(fleet, host);
         let number = host.kind.map(|at| (at + 1).to_string()).unwrap_or_default();
         let name = host.host.as_str();
-        add(metrics::FLEET_HOST_INFO, &[("host", name), ("kind", &number), ("state", host.state.name())], 1.0);
+        let worse = host.is_worse().to_string();
+        let labels = [("host", name), ("kind", &number), ("state", host.state.name()), ("worse", &worse)];
+        add(metrics::FLEET_HOST_INFO, &labels, 1.0);
         if let Some(at) = host.started.as_deref().and_then(unix_seconds) {
             add(metrics::FLEET_TIMESTAMP, &[("host", name)], at);
         }
@@ -233,7 +235,7 @@ mod tests {
         let host = fleet.hosts.iter_mut().find(|host| host.host == "node07").unwrap();
         host.labels = [("asset", "4711"), ("rack", "7, left")].map(|(key, value)| (key.into(), value.into())).into();
         let mut other = host.causes[0].clone();
-        (other.fact, other.finding) = (None, "slow".to_owned());
+        (other.fact, other.value, other.finding) = (None, None, "slow".to_owned());
         host.causes.push(other);
         let families = host.families.clone();
         let first = host.causes[0].in_words();
@@ -278,6 +280,20 @@ mod tests {
         let odd = rows.iter().find(|row| row[0] == "node07").unwrap();
         assert_eq!(odd[1], "odd");
         assert_eq!(fleet_hosts(&fleet), "node07\n");
+    }
+
+    #[test]
+    fn a_better_host_is_no_host_to_drain_and_no_alert() {
+        let mut fleet = fleet();
+        let has = |fleet: &Fleet, worse: &str| {
+            let text = fleet_openmetrics(fleet);
+            text.contains(&format!("{{host=\"node07\",kind=\"1\",state=\"odd\",worse=\"{worse}\"}} 1\n"))
+        };
+        assert!(has(&fleet, "true"));
+        fleet.hosts[0].is_better = true;
+        assert!(has(&fleet, "false"));
+        assert_eq!(fleet_hosts(&fleet), "");
+        assert_eq!(hosts_to_drain(&fleet, true), Vec::<&str>::new());
     }
 
     #[test]

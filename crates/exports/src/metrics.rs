@@ -32,7 +32,7 @@ metrics! {
     CPUS_CLIENT = "tiermark_cpus_client_ratio": "Share of the cpus that the client kept busy.",
     CPUS_OTHERS = "tiermark_cpus_others_ratio": "Share of the cpus that other programs kept busy.",
     FLEET_HOSTS = "tiermark_fleet_hosts": "Number of hosts in each state.",
-    FLEET_HOST_INFO = "tiermark_fleet_host_info": "Kind and state of a host, in labels; always 1.",
+    FLEET_HOST_INFO = "tiermark_fleet_host_info": "Kind and state of a host, and whether it is worse than its peers, in labels; always 1.",
     FLEET_DEVIATION = "tiermark_fleet_deviation_ratio":
         "How far a figure of a host is from the median of its peers; 0.1 is 10 % above it.",
     FLEET_VALUE = "tiermark_fleet_value": "Figure of a host, in the unit of its label.",

@@ -377,6 +377,7 @@ facts! {
     UncorrectedErrors = "uncorrected memory errors",
     /// Times that cpus were throttled for heat during the run.
     Throttling = "times throttled for heat",
-    /// How often cores were throttled for heat since the system started; as a number, times a core and day.
+    /// How often cores were throttled for heat since the system started; as a number, times a day of a core, of the
+    /// processor with the most.
     ThrottledBefore = "throttled for heat since boot",
 }

@@ -58,7 +58,7 @@ pub struct FleetLoss {
     pub change: f64,
     /// Number of hosts that are worse by more than 3 %, and number of hosts with a figure of the family.
     pub hosts: [u64; 2],
-    /// Facts of which most hosts have another value than before.
+    /// Facts of which most hosts have another value than before, in one way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<ChangedFact>,
     /// The documents, from before and from now, of the host whose change is nearest to the median.
@@ -75,16 +75,19 @@ impl FleetLoss {
     }
 }
 
-/// A fact of which most hosts of a kind have another value than before.
+/// A fact of which hosts of a kind have another value than before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChangedFact {
     /// Which.
     pub fact: Fact,
-    /// What most had before.
+    /// What they had before.
     pub before: String,
-    /// What most have now.
+    /// What they have now.
     pub now: String,
+    /// Number of hosts with this change, and number of hosts that report the fact before and now.
+    #[serde(default)]
+    pub hosts: [u64; 2],
 }
 
 /// Hosts that ought to be alike.
@@ -103,12 +106,19 @@ pub struct HostKind {
     pub figures: Vec<KindFigure>,
     /// The facts that are known of some host.
     pub facts: Vec<KindFact>,
+    /// Facts of which hosts have another value than before, the change of the most hosts first; empty without documents
+    /// from before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<ChangedFact>,
     /// How large a loss of one host must be to be found, for each family.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub visible: Vec<VisibleLoss>,
     /// Hosts whose table of memory modules was not read: only root can. 0 of guests, whose hypervisor makes it up.
     #[serde(default)]
     pub modules_unread: u64,
+    /// Whether they are virtual machines: their modules, memory errors and throttling cannot be seen in them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_guest: bool,
 }
 
 /// A loss of one host in a family that would be found in 95 of 100 cases; smaller ones may not be seen.
@@ -157,6 +167,9 @@ pub struct KindFact {
     /// that the slowest module is set to (`None` in a guest). Cpus: number of their cores. Others: the count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub amount: Option<f64>,
+    /// The number of which the amount is a part: all slots of modules, all channels; `None` of others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<f64>,
     /// Hosts that have it.
     pub hosts: u64,
     /// How many of them are odd by their own figures.
@@ -257,6 +270,9 @@ pub struct FleetHost {
     /// Why it differs, the likeliest cause first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<HostCause>,
+    /// Whether it is odd, and better than its peers in all that it is odd by: no fault of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_better: bool,
     /// Why it is not judged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<Note>,
@@ -273,16 +289,15 @@ pub struct FleetHost {
 }
 
 impl FleetHost {
-    /// Whether an odd host is worse than its peers, or differs by a fact: one that is only faster is no fault of its own.
+    /// Whether it is odd, and not only better than its peers.
     pub fn is_worse(&self) -> bool {
-        let has_fact = self.causes.iter().any(|cause| cause.confidence == Confidence::Reported);
-        let odd: Vec<&HostFamily> = self.families.iter().filter(|family| family.is_odd).collect();
-        has_fact || odd.is_empty() || odd.iter().any(|family| family.is_worse != Some(false))
+        self.state == HostState::Odd && !self.is_better
     }
 
-    /// Whether a cause of it is sure: the system reports it, or the hosts that have it are odd beyond chance.
+    /// Whether a cause for which it is worse is sure: the system reports it, or the hosts that have it are odd beyond
+    /// chance.
     pub fn is_sure(&self) -> bool {
-        self.causes.iter().any(|cause| cause.confidence != Confidence::Hint)
+        self.causes.iter().any(|cause| cause.confidence != Confidence::Hint && cause.is_worse != Some(false))
     }
 
     /// The largest difference of a family that is not like its peers', without sign.
@@ -351,13 +366,16 @@ pub struct HostCause {
     pub rule: String,
     /// The fact that differs; `None` if no recorded fact explains the figures.
     pub fact: Option<Fact>,
-    /// What the host has.
+    /// What the host has; without a fact, its figure.
     pub value: Option<String>,
-    /// What its peers have.
+    /// What its peers have; of a figure, the median.
     pub peers: Option<String>,
     /// How often it happens; `None` of a fact that is no event, or if no number of it is allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<DailyRate>,
+    /// Whether the host is worse by it than its peers; `None` of a fact of which neither more nor less is better.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_worse: Option<bool>,
     /// What it means, in a sentence.
     pub finding: String,
     /// What may be behind it.
@@ -371,11 +389,14 @@ pub struct HostCause {
 }
 
 impl HostCause {
-    /// The fact with its rate and the value that its peers have, or what the figures point to. "perhaps" stands before a
+    /// The fact with its rate and the value that its peers have, or what the figures point to, with the figure. "perhaps" stands before a
     /// fact that may be no cause.
     #[must_use]
     pub fn in_words(&self) -> String {
-        let Some((fact, value)) = self.fact.zip(self.value.as_deref()) else { return self.finding.clone() };
+        let Some(value) = self.value.as_deref() else { return self.finding.clone() };
+        let Some(fact) = self.fact else {
+            return format!("{} ({value}, peers {})", self.finding, self.peers.as_deref().unwrap_or("unknown"));
+        };
         let peers = self.peers.as_ref().map_or_else(String::new, |peers| format!(", peers {peers}"));
         let perhaps = if self.confidence == Confidence::Hint { "perhaps " } else { "" };
         let rate = self
@@ -391,25 +412,26 @@ mod tests {
 
     #[test]
     fn a_cause_names_what_the_peers_have() {
-        let of = |fact: Option<Fact>, peers: Option<&str>, confidence| {
-            HostCause {
-                rule: String::new(),
-                fact,
-                value: fact.map(|_| "15 of 16".to_owned()),
-                peers: peers.map(str::to_owned),
-                rate: (fact == Some(Fact::ThrottledBefore)).then_some(DailyRate { a_day: 833.3, limit: 24.0 }),
-                finding: "slow".to_owned(),
-                hint: None,
-                advice: String::new(),
-                confidence,
-            }
-            .in_words()
+        let cause = |fact: Option<Fact>, peers: Option<&str>, confidence| HostCause {
+            rule: String::new(),
+            fact,
+            value: fact.map(|_| "15 of 16".to_owned()),
+            peers: peers.map(str::to_owned),
+            rate: (fact == Some(Fact::ThrottledBefore)).then_some(DailyRate { a_day: 833.3, limit: 24.0 }),
+            is_worse: None,
+            finding: "slow".to_owned(),
+            hint: None,
+            advice: String::new(),
+            confidence,
         };
+        let of = |fact, peers, confidence| cause(fact, peers, confidence).in_words();
         let slots = Some(Fact::Slots);
         let sure = of(slots, Some("16 of 16"), Confidence::Reported);
         assert_eq!(sure, "DIMM slots filled 15 of 16, peers 16 of 16");
         assert_eq!(of(slots, None, Confidence::Hint), "perhaps DIMM slots filled 15 of 16");
         assert_eq!(of(None, None, Confidence::Hint), "slow");
+        let figure = HostCause { value: Some("4 %".to_owned()), ..cause(None, Some("0.03 %"), Confidence::Hint) };
+        assert_eq!(figure.in_words(), "slow (4 %, peers 0.03 %)");
         let often = of(Some(Fact::ThrottledBefore), None, Confidence::Reported);
         assert_eq!(often, "throttled for heat since boot 15 of 16 (833 a day, limit 24)");
     }

@@ -150,8 +150,15 @@ pub fn fleet() -> Fleet {
         group_p_value: None,
         cause: (odd > 0).then_some(Confidence::Reported),
     };
-    let fact =
-        |fact, value: &str, others| KindFact { fact, value: value.to_owned(), amount: None, hosts: 3, odd: 0, others };
+    let fact = |fact, value: &str, others| KindFact {
+        fact,
+        value: value.to_owned(),
+        amount: None,
+        of: None,
+        hosts: 3,
+        odd: 0,
+        others,
+    };
     let facts = vec![
         fact(Fact::Kernel, "6.8.0-60", vec![other("5.14", "node02", 0, 1.0)]),
         fact(Fact::Slots, "16 of 16", vec![other("15 of 16 (empty B8)", "node07", 1, 0.5)]),
@@ -165,6 +172,7 @@ pub fn fleet() -> Fleet {
         started: Some("2026-11-28T10:00:00Z".to_owned()),
         labels: [("rack".to_owned(), "7".to_owned())].into(),
         causes: Vec::new(),
+        is_better: false,
         reasons: Vec::new(),
         failure: None,
         p_value: Some(1.0),
@@ -193,6 +201,7 @@ pub fn fleet() -> Fleet {
         value: Some("15 of 16 (empty B8)".to_owned()),
         peers: Some("16 of 16".to_owned()),
         rate: None,
+        is_worse: Some(true),
         finding: "another number of memory modules".to_owned(),
         hint: None,
         advice: "tiermark machine".to_owned(),
@@ -231,9 +240,11 @@ pub fn fleet() -> Fleet {
             sockets: 2,
             visible: vec![VisibleLoss { family: "dram.bandwidth.all".to_owned(), loss: 0.062 }],
             modules_unread: 0,
+            is_guest: false,
             hosts: 4,
             figures,
             facts,
+            changed: Vec::new(),
         }],
         hosts: vec![
             odd,

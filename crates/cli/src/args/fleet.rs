@@ -24,7 +24,7 @@ Examples:
 `tiermark help fleet` explains how hosts are judged.
 Exit codes: 0 all alike, 2 bad usage, 3 a host is odd or (--before) the median
 host is worse, 7 a host failed, 5 a host is missing or not judged, two
-machines have one name, or a file was not read.";
+machines have one name, or a file was not read, 4 no file could be read.";
 
 /// Arguments of `fleet`.
 #[derive(Debug, Args)]

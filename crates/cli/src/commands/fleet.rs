@@ -7,7 +7,7 @@ use std::path::Path;
 use tiermark_compare::fleet::{Gathered, Rates, limits};
 use tiermark_exports::hosts_to_drain;
 use tiermark_history::config::text_of;
-use tiermark_model::{Exit, FLEET_SCHEMA, Fleet, HostState, count_of};
+use tiermark_model::{Exit, FLEET_SCHEMA, Fleet, HostState, Refusal, count_of};
 use tiermark_report::html::fleet_page;
 
 use super::report::open_page;
@@ -26,22 +26,24 @@ pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Failure> {
     let mut gathered = Gathered::default();
     let names = args.redact.then(pseudonyms);
     files::read(&args.paths, &expected, names, |found| found.into(&mut gathered))?;
-    if gathered.is_empty() {
+    if gathered.is_empty() && gathered.unread().is_empty() {
         return Err(Failure::usage(
             "there is no document of a host: `tiermark survey --quick --json=NAME.json` on each host makes them",
         ));
     }
-    let mut has_before = args.before.is_empty();
+    let (mut has_before, mut unread) = (args.before.is_empty(), Vec::new());
     files::read(&args.before, &[], names, |found| match found {
         files::Found::Host(record) => {
             has_before = true;
             gathered.add_before(*record);
         }
-        files::Found::Other(refusal) => gathered.add_unread(refusal),
+        files::Found::Other(refusal) => unread.push(refusal),
         files::Found::Failed(_) => {}
     })?;
-    if !has_before {
-        return Err(Failure::usage("--before: there is no document of a host"));
+    match (has_before, unread.is_empty()) {
+        (false, true) => return Err(Failure::usage("--before: there is no document of a host")),
+        (false, false) => return Err(nothing_read("--before", &unread)),
+        (true, _) => unread.into_iter().for_each(|refusal| gathered.add_unread(refusal)),
     }
     if let Some(share) = args.fail_over {
         gathered.allow(share);
@@ -61,7 +63,7 @@ pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Failure> {
         }
     }
     let text = match () {
-        () if args.limits => limits(&fleet).ok_or_else(no_limits)?,
+        () if args.limits => limits(&fleet).ok_or_else(|| no_limits(&fleet))?,
         () if args.json => document(FLEET_SCHEMA, &fleet)?,
         () if args.sure || args.most.is_some() => chosen(args, &fleet),
         () => args.format.show(&fleet, &args.view),
@@ -69,7 +71,19 @@ pub(crate) fn run(args: &FleetArgs) -> Result<Exit, Failure> {
     whoever_reads(print(&text), exit(&fleet))
 }
 
-fn no_limits() -> Failure {
+/// No file could be read.
+fn nothing_read(option: &str, unread: &[Refusal]) -> Failure {
+    const NAMED: usize = 3;
+    let named: Vec<String> = unread.iter().take(NAMED).map(ToString::to_string).collect();
+    let more = unread.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!("; {} more", count_of(more as u64, "file")) } else { String::new() };
+    Failure::Exit(Exit::Refused, format!("{option}: no document could be read: {}{more}", named.join("; ")))
+}
+
+fn no_limits(fleet: &Fleet) -> Failure {
+    if is_nothing_read(fleet) {
+        return nothing_read("--limits", &fleet.unread);
+    }
     let text = "the largest kind of host has no latency or no bandwidth of memory that four hosts were judged by: limits \
                 without them would pass a server whose memory is slow";
     Failure::Exit(Exit::Partial, text.to_owned())
@@ -93,10 +107,16 @@ fn chosen(args: &FleetArgs, fleet: &Fleet) -> String {
     hosts.iter().map(|host| format!("{host}\n")).collect()
 }
 
+/// Whether there is no host but those that were expected: no file could be read.
+fn is_nothing_read(fleet: &Fleet) -> bool {
+    fleet.hosts.iter().all(|host| host.state == HostState::Missing)
+}
+
 /// What all lost, or an odd host, matters more than one that failed, and that more than one that could not be judged.
 fn exit(fleet: &Fleet) -> Exit {
     let has = |state| fleet.hosts.iter().any(|host| host.state == state);
     match () {
+        () if is_nothing_read(fleet) => Exit::Refused,
         () if has(HostState::Odd) || !fleet.losses.is_empty() => Exit::Regression,
         () if has(HostState::Failed) => Exit::Fleet,
         () if has(HostState::Missing) || has(HostState::NotJudged) || !fleet.unread.is_empty() => Exit::Partial,

@@ -52,7 +52,7 @@ fn the_slow_host_of_a_folder_is_named_in_every_layout() {
     let text = user.run(&["fleet", "rack7"]).expect(3).out;
     assert!(text.contains("8 hosts, 7 alike, 1 odd") && text.contains("-20"), "{text}");
     assert!(text.contains("SIMULATED: the numbers of 8 hosts"), "{text}");
-    assert!(text.contains("✘ slow, no recorded fact explains it → tiermark matrix"), "{text}");
+    assert!(text.contains("✘ slow memory, no recorded fact explains it → tiermark"), "{text}");
     assert_eq!(user.run(&["fleet", "rack7", "--format", "hosts"]).expect(3).out, "node03\n");
     let fleet = user.run(&["fleet", "rack7", "--json"]).expect(3).json();
     assert_eq!((&fleet["schema"], &fleet["hosts"][0]["host"]), (&"tiermark/fleet/1".into(), &"node03".into()));
@@ -233,6 +233,30 @@ fn a_wave_of_changes_is_judged_by_the_change_of_the_others() {
     assert_eq!(said, "node05\n");
     let text = user.run(&["fleet", "new", "--before", "rack7"]).expect(3).out;
     assert!(text.contains("read.dram.all") && text.contains("+9.") || text.contains("+10"), "{text}");
+}
+
+/// Documents of a newer version: each file is named with its reason.
+#[test]
+fn a_folder_of_which_nothing_could_be_read_says_why() {
+    let user = User::new();
+    fs::create_dir_all(user.path("newer")).unwrap();
+    for host in ["node01", "node02"] {
+        let mut run = of_host(host, 1.0);
+        run["schema"] = "tiermark/run/9".into();
+        fs::write(user.path(&format!("newer/{host}.json")), run.to_string()).unwrap();
+    }
+    fs::write(user.path("hosts"), "node01\nnode03\n").unwrap();
+    let said = words(&user.run(&["fleet", "newer", "--hosts", "hosts"]).expect(4).out);
+    for part in
+        ["2 files not read", "'newer/node01.json'", "'newer/node02.json'", "newer tiermark", "node03 no document"]
+    {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let told = user.run(&["fleet", "newer", "--limits"]).expect(4).err;
+    assert!(told.contains("newer/node01.json"), "{told}");
+    rack(&user);
+    let told = user.run(&["fleet", "rack7", "--before", "newer"]).expect(4).err;
+    assert!(told.contains("newer/node01.json"), "{told}");
 }
 
 #[test]

@@ -139,7 +139,7 @@ fn the_host_with_wrong_memory_is_named_with_its_cause() {
     }
     let text = user.run(&["fleet", "rack7"]).expect(3).out;
     assert!(words(&text).contains("5 hosts, 4 alike, 1 odd"), "{text}");
-    assert!(words(&text).contains(" 1 error, the first on node 0 at 0x700000001000"), "{text}");
+    assert!(words(&text).contains(" 1 wrong word, the first on node 0 at 0x700000001000"), "{text}");
     assert!(words(&text).contains("→ tiermark soak"), "{text}");
     let sure = user.run(&["fleet", "rack7", "--format", "hosts", "--sure"]).expect(3).out;
     assert_eq!(sure, "node03\n");

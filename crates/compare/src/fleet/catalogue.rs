@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tiermark_model::{DRAM, FigureName, LATENCY, Quantity, RunFigure, Span, TierName, Unit};
+use tiermark_model::{DRAM, FigureName, LATENCY, MemoryFigure, Quantity, RunFigure, Span, TierName, Unit};
 
 use crate::obstacle;
 
@@ -24,9 +24,9 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
-    /// Whether less of it is better; `None` where neither more nor less is. More of a clock is.
+    /// Whether less of it is better; `None` where neither more nor less is.
     pub(crate) fn less_is_better(&self) -> Option<bool> {
-        if self.how.metric == Quantity::CoreClock { Some(false) } else { self.how.metric.less_is_better(self.unit) }
+        less_is_better(&self.how.metric, self.unit)
     }
 
     pub(crate) fn is_in_cycles(&self) -> bool {
@@ -117,6 +117,14 @@ impl Catalogue {
     }
 }
 
+/// Whether less of a quantity is better among hosts that ought to be alike: more of a clock, and of a cache, is.
+pub(crate) fn less_is_better(metric: &Quantity, unit: Unit) -> Option<bool> {
+    match metric {
+        Quantity::CoreClock | Quantity::TierSize => Some(false),
+        metric => metric.less_is_better(unit),
+    }
+}
+
 /// The figures that are judged together: what a fault of one part of the machine changes alike.
 fn family(name: Option<FigureName>, figure: &RunFigure) -> String {
     // Memory in groups and at random are one family.
@@ -139,5 +147,17 @@ fn family(name: Option<FigureName>, figure: &RunFigure) -> String {
         };
     }
     let tier = figure.labels.tier_name().and_then(|tier| tier.split(' ').next()).unwrap_or(&figure.probe);
+    if figure.metric == Quantity::TierSize {
+        return format!("{}.size", tier.to_lowercase());
+    }
     format!("{}.{}", tier.to_lowercase(), figure.metric)
+}
+
+/// What a family says of local memory; `None` of caches, and of memory of other nodes.
+pub(crate) fn of_local_memory(family: &str) -> Option<MemoryFigure> {
+    match family.strip_prefix(DRAM)? {
+        ".latency" => Some(MemoryFigure::Latency),
+        ".bandwidth.one" | ".bandwidth.all" => Some(MemoryFigure::Bandwidth),
+        _ => None,
+    }
 }

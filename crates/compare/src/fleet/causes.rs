@@ -14,6 +14,9 @@ pub(crate) struct Cause {
     /// Whether a host with another value is odd by that.
     #[serde(default)]
     alone: bool,
+    /// Whether a host with a larger number is better.
+    #[serde(default)]
+    more_is_better: bool,
     /// A host whose number is above this is odd by that.
     above: Option<Above>,
     /// Whether figures under another value are others.
@@ -25,6 +28,9 @@ pub(crate) struct Cause {
     finding: String,
     /// What may be behind it.
     hint: Option<String>,
+    /// Whether its figure is shown with that of the peers.
+    #[serde(default)]
+    shows_figure: bool,
     /// Causes beside which this one is not news.
     #[serde(default)]
     implied_by: Vec<String>,
@@ -129,6 +135,18 @@ impl Cause {
         }
     }
 
+    /// Whether a host is worse by it than its peers; `None` where neither more nor less is better.
+    fn is_worse(&self, fact: Option<(&HostFact, Option<&HostFact>)>) -> Option<bool> {
+        match fact {
+            None => Some(self.direction == Direction::Worse),
+            Some(_) if self.above.is_some() => Some(true),
+            Some((own, peers)) => {
+                let (own, peers) = own.amount.zip(peers?.amount).filter(|(own, peers)| own != peers)?;
+                self.more_is_better.then_some(own < peers)
+            }
+        }
+    }
+
     fn found(&self, fact: Option<(&HostFact, Option<&HostFact>)>, confidence: Confidence, rates: Rates) -> HostCause {
         let rate = |(own, _): (&HostFact, _)| Some(DailyRate { a_day: own.amount?, limit: self.limit(rates)? });
         HostCause {
@@ -137,12 +155,19 @@ impl Cause {
             value: fact.map(|(own, _)| own.exact.as_ref().unwrap_or(&own.text).clone()),
             rate: fact.and_then(rate),
             peers: fact.and_then(|(_, peers)| peers).map(|peers| peers.text.clone()),
+            is_worse: self.is_worse(fact),
             finding: self.finding.clone(),
             hint: self.hint.clone(),
             advice: self.advice.clone(),
             confidence,
         }
     }
+}
+
+/// The rule of a cause, if the figure that it is about is shown, and whether a family is that of the figure.
+pub(crate) fn shown_figure<'r>(rules: &'r [Cause], cause: &HostCause) -> Option<impl Fn(&str) -> bool + use<'r>> {
+    let rule = rules.iter().find(|rule| rule.shows_figure && rule.name == cause.rule)?;
+    Some(|family: &str| rule.figures.iter().any(|pattern| matches(pattern, family)))
 }
 
 /// The causes of a host, the likeliest first; none of one that is like its peers.
@@ -218,6 +243,7 @@ mod tests {
             let earlier =
                 |name: &String| file.cause.iter().take_while(|of| of.name != cause.name).any(|of| of.name == *name);
             assert!(cause.implied_by.iter().all(earlier), "{}: implied by what comes later", cause.name);
+            assert!(cause.fact.is_none() || !cause.shows_figure, "{}", cause.name);
             assert!(
                 cause.fact.is_some() || !(cause.alone || cause.above.is_some() || cause.incomparable),
                 "{}",

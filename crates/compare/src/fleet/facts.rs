@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use tiermark_model::{
-    Bytes, Dimm, ErrorKind, Fact, HealthCount, Machine, Quantity, Run, Throttling, count_of, short_number, slot_name,
+    Bytes, Cpu, Dimm, ErrorKind, Fact, HealthCount, Machine, Quantity, Run, Throttling, count_of, short_number,
+    slot_name,
 };
 
 use crate::fleet::FEWEST;
@@ -23,13 +24,28 @@ pub(crate) struct HostFact {
     pub(crate) text: String,
     /// The number that the text states, of a fact that is one.
     pub(crate) amount: Option<f64>,
+    /// The number of which that is a part: all slots, all channels.
+    pub(crate) of: Option<f64>,
     /// What this host has, where the text is a range of values: hosts with the same text are one group.
     pub(crate) exact: Option<String>,
 }
 
 impl HostFact {
     pub(crate) fn new(fact: Fact, text: String, amount: Option<f64>) -> Self {
-        Self { fact, text, amount, exact: None }
+        Self { fact, text, amount, of: None, exact: None }
+    }
+
+    /// Whether it is counted, and grows by itself.
+    pub(crate) fn is_counted(&self) -> bool {
+        matches!(
+            self.fact,
+            Fact::CorrectedErrors
+                | Fact::UncorrectedErrors
+                | Fact::Throttling
+                | Fact::ThrottledBefore
+                | Fact::WrongMemory
+                | Fact::SlowedDown
+        )
     }
 
     /// Whether another host has the same.
@@ -55,14 +71,19 @@ pub(crate) fn facts(run: &Run) -> Vec<HostFact> {
         Fact::Channels => machine.filled_channels().map(|(filled, _)| u64::from(filled)),
         _ => None,
     };
-    let compared = compared.map(|(fact, text)| host_fact(fact, (text, amount(fact).map(|number| number as f64))));
+    let channels = machine.filled_channels().map(|(_, most)| f64::from(most));
+    let compared = compared.map(|(fact, text)| HostFact {
+        of: channels.filter(|_| fact == Fact::Channels),
+        ..host_fact(fact, (text, amount(fact).map(|number| number as f64)))
+    });
     let number = |fact, count: usize| host_fact(fact, (count.to_string(), Some(count as f64)));
     let mut all = vec![
         number(Fact::Sockets, machine.processors()),
         HostFact { amount: Some(cores(machine) as f64), ..number(Fact::Cpus, machine.allowed_cpus.len()) },
         number(Fact::Nodes, machine.allowed_nodes.len()),
     ];
-    all.extend(slots(machine).map(|found| host_fact(Fact::Slots, found)));
+    let of = Some(machine.dimms.len() as f64);
+    all.extend(slots(machine).map(|found| HostFact { of, ..host_fact(Fact::Slots, found) }));
     all.extend(module_speed(machine).map(|found| host_fact(Fact::ModuleSpeed, found)));
     all.extend(modules(machine).map(|text| host_fact(Fact::Dimms, (text, None))));
     all.extend(compared);
@@ -73,8 +94,33 @@ pub(crate) fn facts(run: &Run) -> Vec<HostFact> {
 
 /// The cores of the cpus that may be used: hosts that differ in SMT alone are of one size.
 fn cores(machine: &Machine) -> usize {
-    let allowed = machine.cpus.iter().filter(|cpu| machine.allowed_cpus.contains(cpu.id));
-    allowed.map(|cpu| (cpu.socket, cpu.core)).collect::<BTreeSet<_>>().len()
+    cores_of(machine.cpus.iter().filter(|cpu| machine.allowed_cpus.contains(cpu.id)))
+}
+
+fn cores_of<'a>(cpus: impl Iterator<Item = &'a Cpu>) -> usize {
+    cpus.map(|cpu| (cpu.socket, cpu.core)).collect::<BTreeSet<_>>().len()
+}
+
+/// The processor whose cores were throttled most often: how often as a whole, and each core of it.
+struct Hottest {
+    package: u32,
+    events: u64,
+    of_core: f64,
+}
+
+fn hottest(machine: &Machine, packages: &[Throttling]) -> Option<Hottest> {
+    let of = |package: &Throttling| {
+        let cores = match cores_of(machine.cpus.iter().filter(|cpu| cpu.socket == package.package)) {
+            0 => cores(machine),
+            cores => cores,
+        };
+        let [single, whole] = [package.cores, package.whole].map(|count| count.map(|count| count.last()));
+        let events = single.max(whole)?;
+        // What throttles a processor throttles each of its cores.
+        let of_single = single.unwrap_or(0) as f64 / cores.max(1) as f64;
+        Some(Hottest { package: package.package, events, of_core: of_single.max(whole.unwrap_or(0) as f64) })
+    };
+    packages.iter().filter_map(of).max_by(|a, b| a.of_core.total_cmp(&b.of_core))
 }
 
 /// Slots with a module, of all slots, and the names of the empty ones.
@@ -143,9 +189,11 @@ fn health(run: &Run) -> Vec<HostFact> {
     let throttled = || most(|count| count.grew).map(|count| (count.to_string(), Some(count as f64)));
     let throttled_before = || {
         let count = most(|count| Some(count.last()))?;
-        let of_core = count as f64 / cores(&run.machine).max(1) as f64;
+        let packages = health.throttling.as_deref().unwrap_or_default();
+        let Hottest { package, events, of_core } = hottest(&run.machine, packages)?;
         let a_day = days.map(|days| of_core / days);
-        let exact = (count > 0).then(|| format!("{} times a core{since}", short_number(of_core)));
+        let of_package = if packages.len() > 1 { format!(", {events} on socket {package}") } else { String::new() };
+        let exact = (count > 0).then(|| format!("{} times a core{since}{of_package}", short_number(of_core)));
         Some(HostFact { exact, ..HostFact::new(Fact::ThrottledBefore, often(count, a_day), a_day) })
     };
     let all = [
@@ -165,11 +213,9 @@ fn soaked(run: &Run) -> Vec<HostFact> {
     let pages = sum(Quantity::SoakLost).unwrap_or_default();
     let place = found(Quantity::SoakWrong).flat_map(|finding| &finding.notes).next();
     let place = place.map_or_else(String::new, |note| format!(", {}", note.text));
-    let text = if words + pages > 0.0 {
-        format!("{}{place}", count_of((words + pages) as u64, "error"))
-    } else {
-        "none".to_owned()
-    };
+    let counted = [(words, "wrong word"), (pages, "lost page")].into_iter().filter(|(count, _)| *count > 0.0);
+    let counted: Vec<String> = counted.map(|(count, what)| count_of(count as u64, what)).collect();
+    let text = if counted.is_empty() { "none".to_owned() } else { format!("{}{place}", counted.join(", ")) };
     let slower = found(Quantity::SoakSlower).filter_map(|finding| finding.value).reduce(f64::max);
     let share = |share: f64| if share > 0.0 { format!("{:.0} %", share * 100.0) } else { "no".to_owned() };
     // What a guest loses it may lose to its neighbours.

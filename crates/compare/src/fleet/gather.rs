@@ -8,7 +8,7 @@ use tiermark_model::{
 };
 
 use crate::THRESHOLD;
-use crate::fleet::catalogue::{Catalogue, Reading};
+use crate::fleet::catalogue::{Catalogue, Reading, of_local_memory};
 use crate::fleet::causes::{Rates, causes};
 use crate::fleet::facts::HostFact;
 use crate::fleet::groups::{FactGroups, groups, mark};
@@ -20,6 +20,8 @@ use crate::fleet::names::absent;
 use crate::fleet::record::{HostRecord, printable};
 use crate::fleet::{FEWEST, LEVEL};
 
+/// The families of latency and bandwidth of local memory that a survey measures.
+const USUAL: [&str; MemoryFigure::ALL.len()] = ["dram.latency", "dram.bandwidth.all"];
 /// Days by which a document may be newer than those of all others.
 const LATER: f64 = 1.0;
 
@@ -68,6 +70,11 @@ impl Newest {
             }
         }
         self.keep(measured);
+    }
+
+    /// The records of the same hosts, where there are some.
+    fn of(&self, records: &[&HostRecord]) -> Vec<Option<&HostRecord>> {
+        records.iter().map(|other| self.hosts.get(&other.host).map(|own| &own.record)).collect()
     }
 
     /// Keeps a record under the name of its host; under that of its file, where several hosts have the name.
@@ -143,6 +150,12 @@ impl Gathered {
         self.unread.push(refusal);
     }
 
+    /// The files that are no document of a host.
+    #[must_use]
+    pub fn unread(&self) -> &[Refusal] {
+        &self.unread
+    }
+
     /// Whether there is neither a host nor a failure.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -183,40 +196,24 @@ impl Gathered {
         let rules = causes();
         let (mut described, mut hosts, mut near) = (Vec::new(), Vec::new(), Vec::new());
         let mut lost_together = Vec::new();
-        let mut is_judged = [false; MemoryFigure::ALL.len()];
         for (at, ((members, judged), groups)) in kinds.iter().zip(&all).zip(&facts).enumerate() {
-            let (records, is_change) = (of_kind(members), changes.is_some());
-            let kind = Kind {
-                at,
-                records,
-                judged,
-                catalogue: &self.catalogue,
-                rules: &rules,
-                rates: self.rates,
-                groups,
-                is_change,
-            };
+            let records = of_kind(members);
+            let before = self.before.as_ref().map(|before| before.of(&records));
+            let (catalogue, rules, rates) = (&self.catalogue, &rules, self.rates);
+            let kind = Kind { at, records, judged, catalogue, rules, rates, groups, before };
             let facts = kind.facts();
             let own: Vec<FleetHost> = (0..kind.records.len()).map(|at| kind.host(at, &facts)).collect();
             for (at, host) in own.iter().enumerate() {
-                for (is_judged, of) in is_judged.iter_mut().zip(MemoryFigure::ALL) {
-                    *is_judged |= kind.is_judged_by(at, of);
-                }
                 near.extend(kind.nearly(at).filter(|_| host.state == HostState::Alike));
             }
-            if let Some(before) = &self.before {
-                let then = kind.records.iter().map(|now| Some(&before.hosts.get(&now.host)?.record));
-                lost_together.extend(losses(&kind, &then.collect::<Vec<_>>(), self.allowed.unwrap_or(ALLOWED)));
-            }
+            lost_together.extend(losses(&kind, self.allowed.unwrap_or(ALLOWED)));
             described.push(kind.described(&facts, &own, tested));
             hosts.extend(own);
         }
         notes.splice(0..0, near);
-        // Few hosts are not judged by anything.
-        let has_peers = kinds.iter().any(|members| members.len() >= FEWEST);
-        let [latency, bandwidth] = is_judged.map(|is_judged| !is_judged && has_peers);
-        if latency || bandwidth {
-            notes.insert(0, says::nobody_judged(latency, bandwidth));
+        let unseen = self.unseen(&kinds, &readings, &all);
+        if !unseen.is_empty() {
+            notes.insert(0, says::nobody_judged(&unseen));
         }
         hosts.extend(self.failed.into_values().map(failed));
         let of_records = records.iter().map(|record| vec![record.host.as_str(), record.stem.as_str()]);
@@ -242,6 +239,30 @@ impl Gathered {
             unread: self.unread,
             notes,
         }
+    }
+
+    /// The families that no host was judged in: those that enough hosts of a kind measured, and those of local memory.
+    fn unseen(&self, kinds: &[Vec<usize>], readings: &[&[Reading]], judged: &[Judged]) -> Vec<&str> {
+        // Few hosts are not judged by anything.
+        let with_peers = || kinds.iter().filter(|members| members.len() >= FEWEST);
+        if with_peers().next().is_none() {
+            return Vec::new();
+        }
+        let families = |at: &usize| -> BTreeSet<&str> {
+            readings[*at].iter().map(|reading| self.catalogue.figures[reading.figure].family.as_str()).collect()
+        };
+        let mut all: BTreeSet<&str> = BTreeSet::new();
+        for members in with_peers() {
+            let mut hosts: BTreeMap<&str, usize> = BTreeMap::new();
+            members.iter().flat_map(families).for_each(|family| *hosts.entry(family).or_default() += 1);
+            all.extend(hosts.into_iter().filter(|(_, hosts)| *hosts >= FEWEST).map(|(family, _)| family));
+        }
+        for (of, usual) in MemoryFigure::ALL.into_iter().zip(USUAL) {
+            if all.iter().all(|family| of_local_memory(family) != Some(of)) {
+                all.insert(usual);
+            }
+        }
+        all.into_iter().filter(|family| judged.iter().all(|kind| !kind.families.contains_key(*family))).collect()
     }
 
     /// The changes of each host since it was measured before; without a figure for those that were not.
@@ -279,8 +300,6 @@ impl Gathered {
                 notes.push(says::incomplete(&record.host));
             }
         }
-        let is_new = |host: &&String| self.before.as_ref().is_some_and(|before| !before.hosts.contains_key(*host));
-        notes.extend(hosts.keys().filter(is_new).map(|host| says::not_before(host)));
         notes
     }
 

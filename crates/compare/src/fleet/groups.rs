@@ -11,8 +11,9 @@ use tiermark_stats::benjamini_hochberg;
 
 use crate::fleet::catalogue::Catalogue;
 use crate::fleet::facts::{Common, HostFact, most_common};
-use crate::fleet::judge::{GroupTest, Judged, is_small};
+use crate::fleet::judge::{GroupTest, Judged};
 use crate::fleet::record::HostRecord;
+use crate::fleet::spread::is_small;
 
 /// Expected share of false ones among the groups that are called worse. A false one makes several hosts odd, so that it
 /// is less than the level of single hosts.

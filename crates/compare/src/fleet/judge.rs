@@ -1,11 +1,6 @@
 //! Hosts of a kind against their peers: the differences of figures and of families, and which are beyond chance.
 //!
-//! On logarithms, a value is the median of its figure over the hosts, plus the difference of the host, plus noise
-//! (between runs, between allocations, within the run). The spread of the differences over the hosts shows that noise;
-//! a default for one machine measured twice has the weight of a few hosts. The half of the hosts that lie closest
-//! together give a first estimate, which slow hosts move little if they are less than half; then all hosts count that
-//! are not far beyond it, because half of a few hosts give an imprecise estimate (reweighting: Rousseeuw & Leroy,
-//! "Robust Regression and Outlier Detection", 1987). A family is judged by the mean of the differences of its figures,
+//! Each value is tested against the spread of all ([`spread`](crate::fleet::spread)). A family is judged by the mean of the differences of its figures,
 //! in which the noise of single figures cancels. The p-values of a host are one (Bonferroni), and false discoveries are
 //! controlled over all hosts; figures of odd hosts are then judged at a level that allows for having been chosen
 //! (Benjamini & Bogomolov, "Selective Inference on Multiple Families of Hypotheses", Journal of the Royal Statistical
@@ -13,33 +8,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use tiermark_stats::{benjamini_hochberg, median, student_quantile, student_two_sided};
+use tiermark_model::Quantity;
+use tiermark_stats::{benjamini_hochberg, student_two_sided};
 
 use crate::fleet::catalogue::{Catalogue, Figure, Reading};
 use crate::fleet::groups::OddGroup;
+use crate::fleet::spread::{FamilyScatter, Spread, Usual, Value, tested};
 use crate::fleet::{FEWEST, LEVEL};
 use crate::{Scatter, THRESHOLD};
 
-/// Standard deviation of a normal distribution per half the length of its shortest half (least median of squares:
-/// Rousseeuw, Journal of the American Statistical Association 79(388), 1984).
-const OF_HALF: f64 = 1.4826;
-/// Efficiency of that estimate: n values are worth 0.37 n of which all count. It is that of the MAD, its equal in a normal
-/// distribution (Rousseeuw & Croux, Journal of the American Statistical Association 88(424), 1993).
-const WORTH: f64 = 0.37;
-/// A value whose p-value by the first estimate is lower does not count for the second. Of 1e-4, 3e-4 and 3e-3, tried on
-/// simulated fleets, the first finds nearly as much, and calls the fewest sound hosts odd where the scatter is three
-/// times the default.
-const BEYOND: f64 = 1e-4;
-/// Weight of the default scatter beside the one seen, in degrees of freedom: that of five runs of one machine, as
-/// `compare` weighs it (moderated variances: Smyth, Stat. Appl. Genet. Mol. Biol. 3(1), 2004).
-const PRIOR: f64 = 4.0;
-/// Variance of a median of many normal values, in variances of their mean.
-pub(crate) const OF_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
-/// The smallest scatter of a number between machines, as `compare` has it between runs.
-pub(crate) const FLOOR: f64 = 0.003;
-
-/// A loss of a size is visible if at least this share of such losses is found.
-const POWER: f64 = 0.95;
+/// A difference of a cache's size up to which it is none: a latency curve shows a size to some 10 %.
+pub(crate) const SIZE_THRESHOLD: f64 = 0.125;
 
 /// A value of a host, where its figure has a column.
 pub(crate) struct Cell {
@@ -66,14 +45,6 @@ pub(crate) struct Mean {
     pub(crate) figures: usize,
     pub(crate) off: f64,
     pub(crate) p_value: f64,
-}
-
-/// How much the means of a family differ between hosts.
-#[derive(Debug)]
-struct FamilyScatter {
-    /// The variance on a machine measured twice.
-    usual: f64,
-    means: Vec<Value>,
 }
 
 /// A group of hosts against others in a family: both means, and the p-value of their difference.
@@ -104,8 +75,8 @@ pub(crate) fn judged(hosts: &[&[Reading]], catalogue: &Catalogue, is_guest: bool
     let columns = columns(hosts, catalogue, &Prior { is_guest, runs });
     let (mut families, mut scatter) = (BTreeMap::new(), BTreeMap::new());
     for (family, members) in by_family(&columns, catalogue) {
-        let variance = Prior { is_guest, runs }.variance(&catalogue.figures[members[0].figure], members.len());
-        let (means, found) = means(&members, variance);
+        let usual = Prior { is_guest, runs }.usual(&catalogue.figures[members[0].figure], members.len());
+        let (means, found) = means(&members, usual);
         families.insert(family.clone(), means);
         scatter.insert(family, found);
     }
@@ -121,13 +92,14 @@ struct Prior {
 }
 
 impl Prior {
-    /// Variance of the mean of so many numbers of a figure's family.
-    fn variance(&self, figure: &Figure, numbers: usize) -> f64 {
+    /// What the mean of so many numbers of a figure's family differs by.
+    fn usual(&self, figure: &Figure, numbers: usize) -> Usual {
         let scatter = match figure.is_in_cycles() {
             true => Scatter::in_cycles(),
             false => Scatter::of_quantity(&figure.how.metric, self.is_guest),
         };
-        scatter.variance(numbers) * self.runs
+        let threshold = if figure.how.metric == Quantity::TierSize { SIZE_THRESHOLD } else { THRESHOLD };
+        Usual { variance: scatter.variance(numbers) * self.runs, small: (1.0 + threshold).ln() }
     }
 }
 
@@ -155,7 +127,7 @@ fn column(readings: &[(usize, Reading)], catalogue: &Catalogue, prior: &Prior) -
         return None;
     }
     let values: Vec<Value> = sharp.iter().map(|(_, of)| Value { at: of.ln, variance: of.variance }).collect();
-    let tested = tested(&values, prior.variance(&catalogue.figures[figure], 1));
+    let tested = tested(&values, prior.usual(&catalogue.figures[figure], 1));
     let median = tested.centre;
     let cell = |((host, reading), p_value): ((usize, Reading), f64)| {
         (host, Cell { reading, off: reading.ln - median, p_value })
@@ -172,8 +144,8 @@ fn by_family<'c>(columns: &'c [Column], catalogue: &Catalogue) -> BTreeMap<Strin
     families
 }
 
-/// The means of a family of columns, and their scatter. `usual`: the variance of a mean on a machine measured twice.
-fn means(columns: &[&Column], usual: f64) -> (BTreeMap<usize, Mean>, FamilyScatter) {
+/// The means of a family of columns, and their scatter. `usual`: of a mean.
+fn means(columns: &[&Column], usual: Usual) -> (BTreeMap<usize, Mean>, FamilyScatter) {
     let mut sums: BTreeMap<usize, (usize, Value)> = BTreeMap::new();
     for column in columns {
         for (host, cell) in column.cells.iter().filter(|(_, cell)| !cell.reading.is_open) {
@@ -193,110 +165,6 @@ fn means(columns: &[&Column], usual: f64) -> (BTreeMap<usize, Mean>, FamilyScatt
     let means = found.map(|(figures, (of, p_value))| Mean { figures, off: of.at, p_value });
     let means = sums.keys().copied().zip(means).collect();
     (means, FamilyScatter { usual, means: values })
-}
-
-/// A value of a host on logarithms, with the variance that its own run shows.
-#[derive(Debug, Clone, Copy, Default)]
-struct Value {
-    at: f64,
-    variance: f64,
-}
-
-struct Tested {
-    /// Median of the hosts that count.
-    centre: f64,
-    /// Standard deviation between hosts.
-    sd: f64,
-    /// Degrees of freedom of its square.
-    degrees: f64,
-    p_values: Vec<f64>,
-}
-
-/// Tests each value against the spread of all. `usual`: the variance of a machine measured twice.
-fn tested(of_hosts: &[Value], usual: f64) -> Tested {
-    let mut sorted: Vec<f64> = of_hosts.iter().map(|of| of.at).collect();
-    sorted.sort_by(f64::total_cmp);
-    let half = shortest_half(&sorted);
-    let first = Spread::new((half.0 + half.1) / 2.0, OF_HALF * (half.1 - half.0) / 2.0, sorted.len(), WORTH, usual);
-    let counting: Vec<f64> = sorted.into_iter().filter(|at| first.p_value(at - first.centre, 0.0) >= BEYOND).collect();
-    let n = counting.len();
-    let mean = counting.iter().sum::<f64>() / n.max(1) as f64;
-    let variance = counting.iter().map(|at| (at - mean).powi(2)).sum::<f64>() / n.saturating_sub(1).max(1) as f64;
-    let second = Spread::new(median(&counting).unwrap_or(mean), variance.sqrt(), n, 1.0, usual);
-    let within = median(&of_hosts.iter().map(|of| of.variance).collect::<Vec<f64>>()).unwrap_or(0.0);
-    let of_centre = second.variance * OF_MEDIAN / n.max(1) as f64;
-    let p_value = |of: &Value| {
-        let off = of.at - second.centre;
-        // A host that knows its value less well than its peers do.
-        let own = (of.variance - within).max(0.0);
-        if is_small(off) { 1.0 } else { second.p_value(off, own + of_centre) }
-    };
-    Tested {
-        centre: second.centre,
-        sd: second.variance.sqrt(),
-        degrees: second.degrees,
-        p_values: of_hosts.iter().map(p_value).collect(),
-    }
-}
-
-impl FamilyScatter {
-    /// How far from the centre one of the hosts must be to be found in [`POWER`] of the cases; `None` where not even 16
-    /// times is found. The host itself counts for the scatter, in a kind of few hosts much.
-    fn visible(&self, p_value: f64) -> Option<f64> {
-        let sound = tested(&self.means, self.usual);
-        let from_centre = |of: &Value| (of.at - sound.centre).abs();
-        let middle = (0..self.means.len())
-            .min_by(|a, b| from_centre(&self.means[*a]).total_cmp(&from_centre(&self.means[*b])))?;
-        let is_found = |off: f64| {
-            let mut means = self.means.clone();
-            means[middle].at = sound.centre + off;
-            tested(&means, self.usual).p_values[middle] <= p_value
-        };
-        let (mut low, mut high) = (0.0, 16.0_f64.ln());
-        if !is_found(high) {
-            return None;
-        }
-        // To a tenth of a percent.
-        for _ in 0..12 {
-            let off = f64::midpoint(low, high);
-            if is_found(off) { high = off } else { low = off }
-        }
-        // The host scatters too: of those at the edge, half are found.
-        Some(high + student_quantile(sound.degrees, 2.0 * (1.0 - POWER))? * sound.sd)
-    }
-}
-
-/// The ends of the shortest range that holds more than half of the sorted values.
-fn shortest_half(sorted: &[f64]) -> (f64, f64) {
-    let ranges = sorted.windows(sorted.len() / 2 + 1).filter_map(|of| Some((*of.first()?, *of.last()?)));
-    ranges.min_by(|(a, b), (c, d)| (b - a).total_cmp(&(d - c))).unwrap_or_default()
-}
-
-/// A normal distribution of which the variance is an estimate.
-struct Spread {
-    centre: f64,
-    variance: f64,
-    /// Degrees of freedom of the variance.
-    degrees: f64,
-}
-
-impl Spread {
-    /// From the standard deviation of `n` values, each of weight `worth`, and the `usual` variance, of weight [`PRIOR`].
-    fn new(centre: f64, sd: f64, n: usize, worth: f64, usual: f64) -> Self {
-        let seen = worth * n.saturating_sub(1) as f64;
-        let variance = (PRIOR * usual + seen * sd.powi(2)) / (PRIOR + seen);
-        Self { centre, variance: variance.max(FLOOR.powi(2)), degrees: PRIOR + seen }
-    }
-
-    /// p-value of a difference from the centre; `more`: variance to add.
-    fn p_value(&self, off: f64, more: f64) -> f64 {
-        student_two_sided(off / (self.variance + more).sqrt(), self.degrees).unwrap_or(1.0)
-    }
-}
-
-/// Whether a difference is none in practice.
-pub(crate) fn is_small(off: f64) -> bool {
-    off.abs() <= (1.0 + THRESHOLD).ln()
 }
 
 /// The p-value of a host: half of the chance of an error is for its families, half for its single figures.
@@ -368,11 +236,12 @@ impl Judged {
         let (difference, n) = (both[0] - both[1], own.len() + peers.len());
         // The mean of both groups takes one value more than that of all.
         let sd = ((squares(&own) + squares(&peers)) / (n - 2) as f64).sqrt();
-        let spread = Spread::new(0.0, sd, n - 1, 1.0, self.scatter.get(family)?.usual);
+        let usual = self.scatter.get(family)?.usual;
+        let spread = Spread::new(0.0, sd, n - 1, 1.0, usual.variance);
         let variance = spread.variance * (1.0 / own.len() as f64 + 1.0 / peers.len() as f64);
         let p_value = student_two_sided(difference / variance.sqrt(), spread.degrees)?;
         // A difference that is none in practice is a test all the same.
-        Some(GroupTest { means: both, p_value: if is_small(difference) { 1.0 } else { p_value } })
+        Some(GroupTest { means: both, p_value: if difference.abs() <= usual.small { 1.0 } else { p_value } })
     }
 
     /// Whether a figure of a host is beyond chance.
@@ -399,38 +268,5 @@ pub(crate) fn select(kinds: &mut [Judged]) {
             kind.p_values[*host] = Some(found);
             kind.levels[*host] = (found <= LEVEL).then_some(level);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const NORMAL: [f64; 12] = [-1.2, -0.8, -0.4, -0.1, 0.0, 0.1, 0.3, 0.5, 0.9, 1.3, -0.6, 0.7];
-
-    fn values(sd: f64, others: &[f64]) -> Vec<Value> {
-        let all = NORMAL.iter().map(|z| z * sd).chain(others.iter().copied());
-        all.map(|at| Value { at, variance: 0.0 }).collect()
-    }
-
-    #[test]
-    fn the_spread_of_the_peers_decides() {
-        let last = |values: &[Value]| tested(values, 1e-4).p_values[values.len() - 1];
-        assert!(last(&values(0.005, &[-0.1])) < 1e-4);
-        assert!(last(&values(0.05, &[-0.1])) > 0.01);
-        // A difference of 2 % does not count, however sure it is.
-        assert_eq!(last(&values(0.0005, &[-0.02])), 1.0);
-        // What the host itself does not know well is not odd.
-        let mut vague = values(0.005, &[-0.1]);
-        vague[12].variance = 0.05_f64.powi(2);
-        assert!(last(&vague) > 0.01);
-    }
-
-    #[test]
-    fn hosts_far_beyond_move_nothing_if_they_are_less_than_half() {
-        let (sound, mixed) = (tested(&values(0.01, &[]), 1e-4), tested(&values(0.01, &[-0.1; 10]), 1e-4));
-        assert_eq!((mixed.centre, mixed.sd), (sound.centre, sound.sd));
-        assert!(mixed.p_values[12..].iter().all(|p| *p < 1e-4) && mixed.p_values[..12].iter().all(|p| *p == 1.0));
-        assert!(tested(&[], 1e-4).p_values.is_empty());
     }
 }

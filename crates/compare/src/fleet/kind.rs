@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 
 use tiermark_model::messages::fleet as says;
 use tiermark_model::{
-    Confidence, Fact, FigureName, FleetHost, HostFamily, HostFigure, HostKind, HostState, KindFact, KindFigure,
+    Confidence, Fact, FleetHost, HostCause, HostFamily, HostFigure, HostKind, HostState, KindFact, KindFigure,
     MemoryFigure, Note, OtherValue, VisibleLoss,
 };
 use tiermark_stats::fisher_exact;
 
 use crate::fleet::FEWEST;
-use crate::fleet::catalogue::Catalogue;
-use crate::fleet::causes::{Cause, Difference, OddFamily, Rates, causes_of};
+use crate::fleet::catalogue::{Catalogue, of_local_memory};
+use crate::fleet::causes::{Cause, Difference, OddFamily, Rates, causes_of, shown_figure};
 use crate::fleet::groups::{FactGroups, Group, OddGroup};
 use crate::fleet::judge::{self, Judged};
+use crate::fleet::limits::{SHORT, with_unit};
 use crate::fleet::record::HostRecord;
 
 /// Share of the figures of its peers that a host needs to be judged.
@@ -33,6 +34,7 @@ pub(crate) fn without(host: &str, state: HostState) -> FleetHost {
         started: None,
         labels: BTreeMap::new(),
         causes: Vec::new(),
+        is_better: false,
         reasons: Vec::new(),
         failure: None,
         p_value: None,
@@ -52,8 +54,8 @@ pub(crate) struct Kind<'a> {
     pub(crate) rates: Rates,
     /// Its hosts by what they report of each fact.
     pub(crate) groups: &'a [FactGroups<'a>],
-    /// Whether the readings are changes.
-    pub(crate) is_change: bool,
+    /// Where the readings are changes: of each of its hosts the record from before, if there is one.
+    pub(crate) before: Option<Vec<Option<&'a HostRecord>>>,
 }
 
 /// A fact over the hosts of a kind, with what odd hosts have of it.
@@ -140,6 +142,7 @@ impl<'a> Kind<'a> {
                 fact: of.of.fact,
                 value: common.value.text.clone(),
                 amount: common.value.amount,
+                of: common.value.of,
                 hosts: common.hosts.len() as u64,
                 odd: of.odd.first().map_or(0, |odd| odd.count as u64),
                 others: others.map(|(group, odd)| other(of.of.fact, group, odd)).collect(),
@@ -158,7 +161,9 @@ impl<'a> Kind<'a> {
             visible: self.judged.visible(tested).filter_map(visible).collect(),
             // A hypervisor makes its table of modules up.
             modules_unread: if identity.is_guest() { 0 } else { unread as u64 },
+            is_guest: identity.is_guest(),
             facts,
+            changed: self.changed(),
         }
     }
 
@@ -169,13 +174,18 @@ impl<'a> Kind<'a> {
         let figures: Vec<HostFigure> = self.figures(at);
         let odd = self.odd_families(&families, &figures);
         let differences = self.differences(at, facts);
-        let causes = causes_of(self.rules, &record.facts, &differences, &odd, self.rates, self.is_change);
+        let mut causes = causes_of(self.rules, &record.facts, &differences, &odd, self.rates, self.before.is_some());
+        causes.iter_mut().for_each(|cause| self.show_figure(at, cause));
         let reasons = if causes.is_empty() { self.not_judged(at, &differences) } else { Vec::new() };
         let state = match (causes.is_empty(), reasons.is_empty()) {
             (false, _) => HostState::Odd,
             (true, true) => HostState::Alike,
             (true, false) => HostState::NotJudged,
         };
+        let reported = causes.iter().filter(|cause| cause.confidence == Confidence::Reported);
+        let is_better = state == HostState::Odd
+            && odd.iter().all(|(_, is_worse)| !is_worse)
+            && reported.map(|cause| cause.is_worse).all(|is_worse| is_worse == Some(false));
         FleetHost {
             kind: Some(self.at as u64),
             file: Some(record.file.clone()),
@@ -183,12 +193,25 @@ impl<'a> Kind<'a> {
             started: Some(record.started.clone()),
             labels: record.labels.clone(),
             causes,
+            is_better,
             reasons,
             p_value: self.judged.p_values[at],
             families,
             figures,
             ..without(&record.host, state)
         }
+    }
+
+    /// Adds to a cause the figure of a host and the median of its peers, where its rule shows them. A change is one.
+    fn show_figure(&self, at: usize, cause: &mut HostCause) {
+        let Some(is_of) = shown_figure(self.rules, cause).filter(|_| self.before.is_none()) else { return };
+        let figure = |column: &judge::Column| &self.catalogue.figures[column.figure];
+        let columns = self.judged.columns.iter().filter(|column| is_of(&figure(column).family));
+        let sharp =
+            columns.filter_map(|column| Some((column, column.cells.get(&at).filter(|of| !of.reading.is_open)?)));
+        let Some((column, cell)) = sharp.max_by(|(_, a), (_, b)| a.off.abs().total_cmp(&b.off.abs())) else { return };
+        let [own, peers] = [cell.reading.ln, column.median].map(|ln| with_unit(ln.exp(), figure(column).unit, SHORT));
+        (cause.value, cause.peers) = (Some(own), Some(peers));
     }
 
     /// The note on a host whose p-value is at most [`NEAR`], with the family of the least p-value. `None` if the p-value
@@ -252,13 +275,10 @@ impl<'a> Kind<'a> {
         all.into_iter().map(|(_, family, is_worse)| (family, is_worse)).collect()
     }
 
-    /// Whether a figure of memory of a host was held against those of its peers.
-    pub(crate) fn is_judged_by(&self, at: usize, of: MemoryFigure) -> bool {
-        let mut columns = self.judged.columns.iter();
-        columns.any(|column| {
-            let is_sharp = column.cells.get(&at).is_some_and(|cell| !cell.reading.is_open);
-            is_sharp && self.catalogue.figures[column.figure].name.and_then(FigureName::memory) == Some(of)
-        })
+    /// Whether a figure of local memory of a host was held against those of its peers.
+    fn is_judged_by(&self, at: usize, of: MemoryFigure) -> bool {
+        let mut families = self.judged.families.iter();
+        families.any(|(family, means)| of_local_memory(family) == Some(of) && means.contains_key(&at))
     }
 
     /// The facts in which a host differs from most of its kind. Where no value is that of most, only figures tell which
@@ -289,6 +309,9 @@ impl<'a> Kind<'a> {
 
     /// Why a host is not judged; nothing if it is.
     fn not_judged(&self, at: usize, differences: &[Difference<'_>]) -> Vec<Note> {
+        if self.before.as_ref().is_some_and(|before| before[at].is_none()) {
+            return vec![says::not_before()];
+        }
         if self.records.len() < FEWEST {
             return vec![says::few_peers(self.records.len() as u64, FEWEST as u64)];
         }

@@ -3,13 +3,25 @@
 use std::fmt::Write;
 
 use crate::fleet::FEWEST;
-use tiermark_model::{Fact, FigureName, Fleet, GIB, HostKind, KindFact, KindFigure, MIB, MemoryFigure, Unit};
+use crate::fleet::catalogue::{less_is_better, of_local_memory};
+use crate::fleet::judge::SIZE_THRESHOLD;
+use tiermark_model::{
+    Fact, FigureName, Fleet, GIB, HostKind, KindFact, KindFigure, MIB, MemoryFigure, Quantity, Tier, Unit,
+};
 
 /// Standard deviations between hosts from the median to a limit. Of 1,000 sound servers with 30 figures each, chance
 /// alone takes one below (normal distribution).
 const WIDE: f64 = 4.0;
 /// The least room, as a share of the median: what `compare` calls the same.
 const LEAST: f64 = crate::THRESHOLD;
+
+/// Share of the time that interruptions may take on a sound server: its figures are given without them, and a limit near
+/// the 0.0 % of an idle one would say nothing of it.
+const INTERRUPTED: f64 = 0.01;
+
+/// Digits of a limit, and of a figure in a sentence.
+const DIGITS: i32 = 4;
+pub(crate) const SHORT: i32 = 3;
 
 /// How a fact that most hosts share becomes an expectation.
 #[derive(Clone, Copy)]
@@ -53,7 +65,7 @@ const CUT: usize = 200;
 pub fn limits(fleet: &Fleet) -> Option<String> {
     let kind = fleet.kinds.first()?;
     let figures: Vec<String> = named(kind).into_iter().filter_map(figure).collect();
-    let has = |wanted: MemoryFigure| kind.figures.iter().any(|figure| memory(figure) == Some(wanted));
+    let has = |wanted: MemoryFigure| kind.figures.iter().any(|figure| of_local_memory(&figure.family) == Some(wanted));
     if fleet.is_change || !MemoryFigure::ALL.into_iter().all(has) {
         return None;
     }
@@ -98,12 +110,24 @@ fn described(kind: &HostKind) -> String {
     format!("{product}{} x {cpu}", kind.sockets).replace(|c: char| c.is_control(), " ")
 }
 
+/// The name of a figure in expectations; `None` if it has none there.
+fn name(figure: &KindFigure) -> Option<&str> {
+    match figure.metric {
+        Quantity::CoreClock => Some("core.clock"),
+        Quantity::InterruptionsShare => Some("interruptions.share"),
+        Quantity::TierSize if figure.labels.tier() == Some(Tier::Cache(3)) => Some("size.l3"),
+        _ => figure.name.as_deref(),
+    }
+}
+
 /// The figures with a name, each name once: `check` judges a name at all its places, such as all remote nodes, so that
 /// the loosest limit counts.
 fn named(kind: &HostKind) -> Vec<&KindFigure> {
     let mut all: Vec<&KindFigure> = Vec::new();
-    for figure in kind.figures.iter().filter(|figure| figure.name.is_some()) {
-        match all.iter_mut().find(|known| known.name == figure.name) {
+    // The clock and the interruptions of a guest are those of its host at that hour.
+    let is_its_own = |figure: &&KindFigure| !(kind.is_guest && figure.metric.is_condition());
+    for figure in kind.figures.iter().filter(is_its_own).filter(|figure| name(figure).is_some()) {
+        match all.iter_mut().find(|known| name(known) == name(figure)) {
             Some(known) => *known = looser(known, figure),
             None => all.push(figure),
         }
@@ -126,21 +150,22 @@ fn looser<'k>(one: &'k KindFigure, other: &'k KindFigure) -> &'k KindFigure {
 
 /// Whether less of a figure is better, and its limit.
 fn edge(figure: &KindFigure) -> Option<(bool, f64)> {
-    let less_is_better = figure.unit.less_is_better()?;
-    let room = (WIDE * figure.sd).max(LEAST);
+    let less_is_better = less_is_better(&figure.metric, figure.unit)?;
+    if figure.metric == Quantity::InterruptionsShare {
+        // Shares scatter by factors.
+        return Some((true, (figure.median * (WIDE * figure.sd).exp()).max(INTERRUPTED)));
+    }
+    // The range in which `check` knows a size makes up for its scatter.
+    let room = if figure.metric == Quantity::TierSize { SIZE_THRESHOLD } else { (WIDE * figure.sd).max(LEAST) };
     Some((less_is_better, figure.median * if less_is_better { 1.0 + room } else { 1.0 - room }))
 }
 
 /// An expectation; `None` of a figure without a name.
 fn figure(figure: &KindFigure) -> Option<String> {
-    let name = figure.name.as_ref()?;
+    let name = name(figure)?;
     let (less_is_better, limit) = edge(figure)?;
     let sign = if less_is_better { "<=" } else { ">=" };
-    let number = |value: f64| match figure.unit {
-        Unit::Ns => format!("{} ns", rounded(value)),
-        Unit::BytesPerSecond => format!("{} GB/s", rounded(value / 1e9)),
-        _ => rounded(value),
-    };
+    let number = |value: f64| with_unit(value, figure.unit, DIGITS);
     let mut out = String::new();
     let _ = writeln!(out, "\n[[expect]]\nthat = \"{name} {sign} {}\"", number(limit));
     if memory(figure).is_some() {
@@ -192,9 +217,20 @@ fn is_plain(text: &str) -> bool {
     is_whole && !text.contains(|c: char| c.is_control() || matches!(c, '"' | '\\'))
 }
 
-/// Four digits.
-fn rounded(value: f64) -> String {
-    let digits = 3 - value.abs().log10().floor() as i32;
+/// A number as files of expectations have it.
+pub(crate) fn with_unit(value: f64, unit: Unit, digits: i32) -> String {
+    match unit {
+        Unit::Ns => format!("{} ns", rounded(value, digits)),
+        Unit::BytesPerSecond => format!("{} GB/s", rounded(value / 1e9, digits)),
+        Unit::Bytes => format!("{} MiB", rounded(value / MIB as f64, digits)),
+        Unit::Hz => format!("{} GHz", rounded(value / 1e9, digits)),
+        Unit::Ratio => format!("{} %", rounded(value * 100.0, digits)),
+        _ => rounded(value, digits),
+    }
+}
+
+fn rounded(value: f64, digits: i32) -> String {
+    let digits = digits - 1 - value.abs().log10().floor() as i32;
     let digits = usize::try_from(digits.clamp(0, 9)).unwrap_or(0);
     let text = format!("{value:.digits$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }

@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{ChangedFact, FleetLoss};
+use tiermark_model::{ChangedFact, Fact, FleetLoss};
 use tiermark_stats::{median, student_two_sided};
 
-use crate::fleet::LEVEL;
-use crate::fleet::facts::most_common;
-use crate::fleet::judge::{FLOOR, OF_MEDIAN, is_small};
 use crate::fleet::kind::Kind;
-use crate::fleet::record::HostRecord;
+use crate::fleet::spread::{FLOOR, OF_MEDIAN, is_small};
+use crate::fleet::{FEWEST, LEVEL};
 
 /// Share of its figures by which the median host of a kind may be worse.
 pub(crate) const ALLOWED: f64 = 0.05;
@@ -21,9 +19,10 @@ struct Changes {
 }
 
 /// The families in which the median host of a kind is worse by more than `allowed` and by more than chance, the largest
-/// loss first. `before`: of each of its hosts the record from before the change, if there is one. How often cpus are interrupted is no figure here:
-/// it says nothing of memory, and differs from hour to hour.
-pub(crate) fn losses(kind: &Kind<'_>, before: &[Option<&HostRecord>], allowed: f64) -> Vec<FleetLoss> {
+/// loss first; none where nothing was measured before. How often cpus are interrupted is no figure here: it says nothing
+/// of memory, and differs from hour to hour.
+pub(crate) fn losses(kind: &Kind<'_>, allowed: f64) -> Vec<FleetLoss> {
+    let Some(before) = &kind.before else { return Vec::new() };
     let mut families: BTreeMap<&str, Changes> = BTreeMap::new();
     for column in &kind.judged.columns {
         let figure = &kind.catalogue.figures[column.figure];
@@ -36,8 +35,9 @@ pub(crate) fn losses(kind: &Kind<'_>, before: &[Option<&HostRecord>], allowed: f
             hosts.entry(*host).or_default().push(cell.reading.ln);
         }
     }
-    let known: Vec<&HostRecord> = before.iter().flatten().copied().collect();
-    let (facts, tests) = (changed_facts(&kind.records, &known), families.len());
+    let is_of_most = |of: &ChangedFact| of.hosts[1] >= FEWEST as u64 && 2 * of.hosts[0] > of.hosts[1];
+    let facts: Vec<ChangedFact> = kind.changed().into_iter().filter(is_of_most).collect();
+    let tests = families.len();
     let documents = |at: usize| Some([before.get(at).copied()??.file.clone(), kind.records[at].file.clone()]);
     let loss = |(family, Changes { less_is_better, hosts }): (&str, Changes)| {
         let sign = if less_is_better? { 1.0 } else { -1.0 };
@@ -73,18 +73,30 @@ fn is_beyond_chance(middle: f64, changes: &[f64], tests: usize) -> bool {
     student_two_sided(middle / error, n - 1.0).is_some_and(|p| p * tests as f64 <= LEVEL)
 }
 
-/// The facts of which most hosts have another value than most had before.
-fn changed_facts(now: &[&HostRecord], before: &[&HostRecord]) -> Vec<ChangedFact> {
-    let of = |records: &[&HostRecord], fact| {
-        let own = records.iter().flat_map(|record| &record.facts).filter(|own| own.fact == fact);
-        most_common(own).filter(|common| common.is_majority).map(|common| common.fact.clone())
-    };
-    let mut facts: Vec<_> = now.iter().flat_map(|record| &record.facts).map(|own| own.fact).collect();
-    facts.sort_unstable();
-    facts.dedup();
-    let changed = |fact| {
-        let (before, now) = (of(before, fact)?, of(now, fact)?);
-        (!before.is_same(&now)).then_some(ChangedFact { fact, before: before.text, now: now.text })
-    };
-    facts.into_iter().filter_map(changed).collect()
+impl Kind<'_> {
+    /// The facts of which its hosts have another value than before, each change of a fact by itself, that of the most
+    /// hosts first. What is counted grows by itself, and is no change.
+    pub(crate) fn changed(&self) -> Vec<ChangedFact> {
+        let pairs = self.records.iter().zip(self.before.iter().flatten());
+        let mut known: BTreeMap<Fact, u64> = BTreeMap::new();
+        let mut changes: BTreeMap<(Fact, &str, &str), u64> = BTreeMap::new();
+        for (now, before) in pairs.filter_map(|(now, before)| Some((now, before.as_ref()?))) {
+            for own in now.facts.iter().filter(|own| !own.is_counted()) {
+                let Some(then) = before.facts.iter().find(|then| then.fact == own.fact) else { continue };
+                *known.entry(own.fact).or_default() += 1;
+                if !then.is_same(own) {
+                    *changes.entry((own.fact, &then.text, &own.text)).or_default() += 1;
+                }
+            }
+        }
+        let changed = |((fact, before, now), hosts): ((Fact, &str, &str), u64)| ChangedFact {
+            fact,
+            before: before.to_owned(),
+            now: now.to_owned(),
+            hosts: [hosts, known[&fact]],
+        };
+        let mut all: Vec<ChangedFact> = changes.into_iter().map(changed).collect();
+        all.sort_by_key(|of| std::cmp::Reverse(of.hosts[0]));
+        all
+    }
 }

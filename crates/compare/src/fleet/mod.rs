@@ -16,6 +16,7 @@ mod limits;
 mod loss;
 mod names;
 mod record;
+mod spread;
 
 pub use causes::Rates;
 pub use gather::Gathered;

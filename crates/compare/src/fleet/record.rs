@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use tiermark_model::{FigureName, HOST_LABEL, Run, RunFigure};
 
+use crate::figures::{named_figures, shared_cache_sizes};
 use crate::fleet::facts::{HostFact, facts};
-use crate::named_figures;
 
 /// What is no name: systems have it before anybody names them, or it was taken out.
 const NO_NAMES: [&str; 4] = ["localhost", "localhost.localdomain", "(none)", "(redacted)"];
@@ -73,7 +73,7 @@ impl HostRecord {
                 is_guest: system.hypervisor.is_some(),
             },
             facts: facts(run),
-            figures: named_figures(run),
+            figures: named_figures(run).into_iter().chain(shared_cache_sizes(run)).collect(),
         }
     }
 }

@@ -6,4 +6,5 @@ mod common;
 mod explain;
 mod judged;
 mod known;
+mod shared;
 mod soaked;

@@ -96,6 +96,9 @@ messages! {
 
     Note bound_does_not_decide(): "this bound does not decide: measure again on a quiet machine, or with --full";
 
+    Note shared_may_pass(): "shared with other programs, and its interval reaches the limit: measured again on a quiet \
+        machine, it may pass";
+
     Note fewer_cores(name: &str, used: u64, cores: u64):
         { format!("{name} was measured on {used} of {}, so it is a lower bound", count_of(cores, "core")) };
 

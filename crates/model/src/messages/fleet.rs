@@ -12,26 +12,24 @@ messages! {
     Note few_figures(judged: u64, of: u64):
         "{judged} of {of} figures of its peers are trusted here and comparable with theirs";
 
-    /// A host of which no latency, or no bandwidth, of memory can be held against those of its peers.
+    /// A host of which no latency, or no bandwidth, of local memory can be held against those of its peers.
     Note no_figure_of_memory(latency: bool, bandwidth: bool):
         {
             let what = match (latency, bandwidth) {
-                (true, true) => "neither latency nor bandwidth of memory",
-                (true, false) => "no latency of memory",
-                _ => "no bandwidth of memory",
+                (true, true) => "neither latency nor bandwidth of local memory",
+                (true, false) => "no latency of local memory",
+                _ => "no bandwidth of local memory",
             };
             format!("{what} could be compared with its peers': not measured, or neither trusted nor shared")
         };
 
-    /// Figures of memory that no host was judged by.
-    Note nobody_judged(latency: bool, bandwidth: bool):
+    /// Families of figures that no host was judged in.
+    Note nobody_judged(families: &[&str]):
         {
-            let what = match (latency, bandwidth) {
-                (true, true) => "latency or bandwidth of memory",
-                (true, false) => "latency of memory",
-                _ => "bandwidth of memory",
-            };
-            format!("no host was judged by {what}")
+            const NAMED: usize = 6;
+            let more = families.len().saturating_sub(NAMED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!("no host was judged in {}{more}", families[..families.len().min(NAMED)].join(", "))
         };
 
     /// A host whose figures were measured under another setting; `value`: its setting.
@@ -74,6 +72,5 @@ messages! {
         };
 
     /// A host that was not measured before the change.
-    Note not_before(host: &str):
-        "{host}: no document from before the change";
+    Note not_before(): "no document from before the change";
 }

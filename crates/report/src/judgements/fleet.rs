@@ -1,36 +1,22 @@
 //! Hosts judged by their peers: the odd ones with why, what the others share, and what is missing.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
-
 use tiermark_model::messages::fleet as says;
-use tiermark_model::{
-    ChangedFact, Fact, Fleet, FleetHost, FleetLoss, HostCause, HostKind, HostState, KindFact, KindFigure, count_of,
-};
+use tiermark_model::{ChangedFact, Fact, Fleet, FleetHost, FleetLoss, HostKind, HostState, KindFigure, count_of};
 use tiermark_page::{
-    ABSENT, Cell, Detail, Ink, Page, Table, Text, bullet, glued, heading, height, labelled, number, paragraph, percent,
-    space, text,
+    ABSENT, Cell, Detail, Ink, Page, Table, Text, bullet, heading, height, number, paragraph, percent, space,
 };
 
 use crate::judgements::compare::signed;
+use crate::judgements::fleet_facts::{facts, may_miss};
+use crate::judgements::fleet_hosts::{hosts, rows, why};
 use crate::judgements::fleet_words::{family_words, kind_figure_names};
 
-/// Families with a column of their own.
-const COLUMNS: usize = 3;
-/// A column shows why a host is odd if the difference there is at least this share of the host's largest.
-const NOT_SMALL: f64 = 0.5;
 /// Columns of the picture of a figure's distribution.
 const BINS: usize = 8;
-/// Causes of a host that are named.
-const CAUSES: usize = 2;
 /// Losses of a fleet that are named.
 const LOSSES: usize = 6;
-/// Values of a fact, and hosts with one, that are named; hosts of a list.
-const VALUES: usize = 3;
-const NAMED: usize = 3;
+/// Hosts of a list.
 const HOSTS: usize = 40;
-/// A family that a host is like its peers in.
-const LIKE: &str = "·";
 
 /// Renders a fleet.
 pub fn fleet(fleet: &Fleet, detail: Detail) -> Page {
@@ -131,10 +117,12 @@ fn kind(fleet: &Fleet, at: usize, detail: Detail) -> Page {
         own.iter().copied().filter(|host| host.state != HostState::Alike || detail.is_all()).collect();
     let listed = detail.listed(HOSTS);
     if !shown.is_empty() {
-        out += hosts(kind, &shown[..shown.len().min(listed)], detail);
-        out += more(shown.len(), listed, "host");
+        let rows = rows(&shown, detail);
+        let listed = listed.min(rows.len());
+        out += hosts(kind, &rows[..listed], detail);
+        out += more(rows[listed..].iter().map(|row| row.names.len()).sum(), 0, "host");
     }
-    out += facts(kind, detail);
+    out += facts(fleet.is_change, kind, detail);
     out += may_miss(kind);
     out + spread(fleet, kind, &own, detail)
 }
@@ -145,157 +133,6 @@ fn more(all: usize, listed: usize, what: &str) -> Page {
         return Page::new();
     }
     bullet("…", Ink::Dim, format!("{} more (-v lists all)", count_of(more as u64, what)), None)
-}
-
-/// Hosts with why they differ, and by how much in the families that any of them differs in.
-fn hosts(kind: &HostKind, hosts: &[&FleetHost], detail: Detail) -> Page {
-    let columns = columns(kind, hosts);
-    let mut table =
-        Table::of(hosts).texts("host", |host| Cell::inked(host.host.as_str(), Ink::Head)).texts("why", |host| {
-            let (mark, ink) = mark(host);
-            Cell::inked(format!("{mark} {}{}", why(host, detail), unshown(kind, host, &columns)), ink)
-        });
-    for family in &columns {
-        let head = family_words(family);
-        let head = head.replace(", ", "|");
-        table = table.numbers(head, |host: &&FleetHost| cell(kind, host, family));
-    }
-    table.table().into()
-}
-
-/// How many more families a host is odd in than have a column: one that is slow everywhere says so.
-fn unshown(kind: &HostKind, host: &FleetHost, columns: &[String]) -> String {
-    let odd: BTreeSet<&str> = odd_families(kind, host).into_iter().map(|(family, _)| family).collect();
-    match odd.iter().filter(|family| !columns.iter().any(|column| column == *family)).count() {
-        0 => String::new(),
-        1 => "; one more family differs".to_owned(),
-        more => format!("; {more} more families differ"),
-    }
-}
-
-/// The families with a column, at most [`COLUMNS`], in the order of the figures. Each host, the worst first, gets a
-/// column that shows a difference of at least [`NOT_SMALL`] of its largest, unless a column chosen before does.
-fn columns(kind: &HostKind, hosts: &[&FleetHost]) -> Vec<String> {
-    let mut tell: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
-    for (at, host) in hosts.iter().enumerate() {
-        let odd = odd_families(kind, host);
-        let worst = odd.iter().map(|(_, deviation)| deviation.abs()).fold(0.0, f64::max);
-        for (family, _) in odd.iter().filter(|(_, deviation)| deviation.abs() >= worst * NOT_SMALL) {
-            tell.entry(family).or_default().insert(at);
-        }
-    }
-    let at = |family: &str| kind.figures.iter().position(|figure| figure.family == family);
-    let (mut chosen, mut covered) = (Vec::new(), BTreeSet::new());
-    let mut worst_first: Vec<usize> = (0..hosts.len()).collect();
-    worst_first.sort_by(|a, b| hosts[*b].damage().total_cmp(&hosts[*a].damage()));
-    for host in worst_first {
-        let new = |hosts: &BTreeSet<usize>| hosts.difference(&covered).count();
-        let of_host = tell.iter().filter(|(_, hosts)| hosts.contains(&host) && !covered.contains(&host));
-        let best = of_host.max_by_key(|(family, hosts)| (new(hosts), Reverse(at(family))));
-        if let Some((family, hosts)) = best.filter(|_| chosen.len() < COLUMNS) {
-            covered.extend(hosts.iter().copied());
-            chosen.push(*family);
-        }
-    }
-    chosen.sort_by_key(|family| at(family));
-    chosen.into_iter().map(str::to_owned).collect()
-}
-
-/// The families that a host is odd in, by their means or by single figures, with the difference.
-fn odd_families<'a>(kind: &'a HostKind, host: &'a FleetHost) -> Vec<(&'a str, f64)> {
-    let means = host.families.iter().filter(|family| family.is_odd);
-    let means = means.map(|family| (family.family.as_str(), family.deviation));
-    let figures = host.figures.iter().filter(|figure| figure.is_odd);
-    let figures = figures.filter_map(|of| {
-        let figure = kind.figures.get(usize::try_from(of.figure).ok()?)?;
-        Some((figure.family.as_str(), of.deviation))
-    });
-    means.chain(figures).collect()
-}
-
-/// How far a host is from its peers in a family: that of the mean if it is odd, else of its oddest figure.
-fn cell(kind: &HostKind, host: &FleetHost, family: &str) -> Cell {
-    let Some(mean) = host.families.iter().find(|own| own.family == family) else {
-        return Cell::inked(ABSENT, Ink::Dim);
-    };
-    let odd = odd_families(kind, host).into_iter().filter(|(own, _)| *own == family).map(|(_, deviation)| deviation);
-    let odd = Some(mean.deviation).filter(|_| mean.is_odd).or_else(|| odd.max_by(|a, b| a.abs().total_cmp(&b.abs())));
-    let ink = if mean.is_worse == Some(false) { Ink::Good } else { Ink::Bad };
-    odd.map_or_else(|| Cell::inked(LIKE, Ink::Dim), |deviation| Cell::inked(signed(deviation), ink))
-}
-
-fn mark(host: &FleetHost) -> (&'static str, Ink) {
-    match host.state {
-        HostState::Odd => ("✘", Ink::Bad),
-        HostState::Alike => ("✔", Ink::Good),
-        HostState::Failed | HostState::Missing | HostState::NotJudged => (ABSENT, Ink::Warn),
-    }
-}
-
-/// Why a host is not like its peers, in a line.
-fn why(host: &FleetHost, detail: Detail) -> String {
-    let causes: Vec<String> =
-        host.causes.iter().take(detail.listed(CAUSES)).map(|cause| cause_text(cause, detail)).collect();
-    let reasons = host.reasons.iter().map(|note| note.text.clone());
-    let failure = host.failure.as_ref().map(|failure| {
-        let colon = if failure.reason().is_empty() { "" } else { ": " };
-        format!("{}{colon}{}", failure.how.words(), failure.reason())
-    });
-    let next = host.causes.first();
-    let next = next.map_or_else(String::new, |cause| format!(" → {}", cause.advice));
-    causes.into_iter().chain(reasons).chain(failure).collect::<Vec<_>>().join("; ") + &next
-}
-
-/// A cause in words, in detail with what may be behind it.
-fn cause_text(cause: &HostCause, detail: Detail) -> String {
-    let hint = cause.hint.as_ref().filter(|_| detail.is_all()).map_or_else(String::new, |hint| format!(" ({hint})"));
-    cause.in_words() + &hint
-}
-
-/// The facts that differ within a kind: what most have, and who differs.
-fn facts(kind: &HostKind, detail: Detail) -> Page {
-    let differ = kind.facts.iter().filter(|fact| !fact.others.is_empty());
-    let mut differ: Vec<Text> = differ.map(|fact| fact_words(fact, detail)).collect();
-    if differ.is_empty() {
-        differ.push("no recorded fact differs".into());
-    }
-    let unread = (kind.modules_unread > 0).then(|| modules_unread(kind).into());
-    labelled("facts", Text::joined(differ.into_iter().chain(unread), "; "))
-}
-
-/// The losses that may be missed, in the families that a host is judged by.
-fn may_miss(kind: &HostKind) -> Page {
-    const OF_MEMORY: [&str; 3] = ["dram.latency", "dram.bandwidth.one", "dram.bandwidth.all"];
-    let visible = OF_MEMORY.iter().filter_map(|family| kind.visible.iter().find(|of| of.family == *family));
-    let words: Vec<String> = visible.map(|of| format!("{} ({})", percent(of.loss), family_words(&of.family))).collect();
-    match words.is_empty() {
-        true => Page::new(),
-        false => labelled("may miss", format!("losses of one host below {}", words.join(", "))),
-    }
-}
-
-/// Of how many hosts nobody knows the modules.
-pub(crate) fn modules_unread(kind: &HostKind) -> String {
-    let of = if kind.modules_unread == kind.hosts {
-        String::new()
-    } else {
-        format!(" on {} of {} hosts", kind.modules_unread, kind.hosts)
-    };
-    format!("memory modules not read{of}: measure as root")
-}
-
-fn fact_words(fact: &KindFact, detail: Detail) -> Text {
-    let others = fact.others.iter().take(detail.listed(VALUES)).map(|other| {
-        let listed = detail.listed(NAMED).min(other.hosts.len());
-        let more = other.hosts.len() - listed;
-        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-        format!("{}{more} {}", other.hosts[..listed].join(", "), other.value)
-    });
-    let others: Vec<String> = others.collect();
-    let left = fact.others.len() - others.len();
-    let left = if left == 0 { String::new() } else { format!(", and {left} other values") };
-    let hosts = fact.hosts;
-    text![glued(&format!("{} {hosts}x", fact.fact.name())), format!(" {}, {}{left}", fact.value, others.join(", "))]
 }
 
 /// The main figures of the hosts: the range of those that are like each other, the median, and the scatter.
@@ -355,7 +192,8 @@ pub fn kind_words(kind: &HostKind) -> String {
     let cpu = kind.cpu.as_deref().unwrap_or("unknown processor");
     let cpu = if kind.sockets > 1 { format!("{} x {cpu}", kind.sockets) } else { cpu.to_owned() };
     let memory = kind.facts.iter().find(|of| of.fact == Fact::Memory).map(|of| of.value.clone());
-    kind.product.iter().cloned().chain([cpu]).chain(memory).collect::<Vec<_>>().join(", ")
+    let guests = kind.is_guest.then(|| "virtual machines".to_owned());
+    kind.product.iter().cloned().chain([cpu]).chain(memory).chain(guests).collect::<Vec<_>>().join(", ")
 }
 
 /// Hosts without a document.
@@ -390,7 +228,6 @@ fn unread(fleet: &Fleet, detail: Detail) -> Page {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::HostFamily;
     use tiermark_model::messages::fleet as says;
     use tiermark_page::{Style, terminal};
 
@@ -402,33 +239,10 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_few_and_tell_of_each_host() {
-        let mut fleet = tiermark_model::testing::fleet();
-        let usual = fleet.hosts[0].families[0].clone();
-        let family = |family: &str, deviation| HostFamily {
-            family: family.to_owned(),
-            deviation,
-            is_odd: true,
-            ..usual.clone()
-        };
-        let [all, far, near] = ["dram.bandwidth.all", "dram.remote.latency", "dram.latency"];
-        let figure = KindFigure { family: far.to_owned(), ..fleet.kinds[0].figures[0].clone() };
-        fleet.kinds[0].figures.push(figure);
-        let of_hosts = [
-            vec![family(all, -0.1), family(far, 0.2), family(near, 0.19)],
-            vec![family(all, -0.1)],
-            vec![family(far, 0.2), family(near, 0.19)],
-        ];
-        for (host, families) in fleet.hosts.iter_mut().zip(of_hosts) {
-            (host.families, host.figures) = (families, Vec::new());
-        }
-        let hosts: Vec<&FleetHost> = fleet.hosts.iter().take(3).collect();
-        assert_eq!(columns(&fleet.kinds[0], &hosts), [near, all]);
-        assert_eq!(columns(&fleet.kinds[0], &hosts[1..2]), [all]);
-        // The worst host has its column, however many others differ elsewhere.
-        let worst = FleetHost { families: vec![family("clock", -0.4)], ..hosts[0].clone() };
-        let found = columns(&fleet.kinds[0], &[hosts[0], hosts[1], &worst]);
-        assert!(found.contains(&"clock".to_owned()), "{found:?}");
+    fn guests_and_bare_metal_of_one_product_have_headings_of_their_own() {
+        let kind = tiermark_model::testing::fleet().kinds.remove(0);
+        let guests = HostKind { is_guest: true, ..kind.clone() };
+        assert_eq!(kind_words(&guests), format!("{}, virtual machines", kind_words(&kind)));
     }
 
     #[test]
@@ -438,6 +252,10 @@ mod tests {
         fleet.kinds[0].figures.iter_mut().for_each(|figure| figure.median = 1.021);
         fleet.hosts.iter_mut().flat_map(|host| &mut host.figures).for_each(|figure| figure.value = 1.02);
         let text = terminal(&super::fleet(&fleet, Detail::Usual), &Style::default());
-        assert!(text.contains("2.1 %"), "{text}");
+        assert!(text.contains("2.1 %") && text.contains("changed     no recorded fact"), "{text}");
+        let (before, now) = ("0x1".to_owned(), "0x2".to_owned());
+        fleet.kinds[0].changed = vec![ChangedFact { fact: Fact::Microcode, before, now, hosts: [3, 4] }];
+        let text = terminal(&super::fleet(&fleet, Detail::Usual), &Style::default());
+        assert!(text.contains("changed     microcode 0x1 → 0x2 on 3 of 4 hosts"), "{text}");
     }
 }

@@ -1,8 +1,12 @@
 //! The words of hosts that are judged by their peers, which a text and a page share.
 
-use tiermark_model::{HostKind, Labels, Quantity};
+use tiermark_model::{FleetHost, HostFigure, HostKind, Labels, Quantity};
 
+use crate::judgements::compare::signed;
 use crate::judgements::history::distinct_names;
+
+/// Differences of shares above this are no percentages that say anything.
+const FACTORS: f64 = 1.0;
 
 /// A family of figures in words, from its name in documents: `dram.bandwidth.all` is "DRAM, all cores".
 #[must_use]
@@ -26,6 +30,22 @@ pub fn family_words(family: &str) -> String {
             let metric = metric.strip_prefix(&format!("{tier}.")).unwrap_or(metric).replace(['.', '_'], " ");
             format!("{tier} {metric}")
         }
+    }
+}
+
+/// How much a host differs from its peers in a family. Shares of the time differ by factors of hundreds: both are shown.
+pub(crate) fn difference(kind: &HostKind, host: &FleetHost, family: &str, deviation: f64) -> String {
+    let is_of = |of: &&HostFigure| {
+        let figure = usize::try_from(of.figure).ok().and_then(|at| kind.figures.get(at));
+        figure.is_some_and(|figure| figure.family == family && figure.metric.is_of_interruptions())
+    };
+    let share = |share: f64| format!("{:.*} %", if share < 0.001 { 2 } else { 1 }, share * 100.0);
+    match host.figures.iter().find(is_of) {
+        // Of a change, values are no shares.
+        Some(of) if deviation > FACTORS && of.value <= 1.0 => {
+            format!("{}, peers {}", share(of.value), share(of.value / (1.0 + deviation)))
+        }
+        _ => signed(deviation),
     }
 }
 
@@ -57,6 +77,18 @@ mod tests {
         ] {
             assert_eq!(family_words(family), words);
         }
+    }
+
+    #[test]
+    fn shares_that_differ_by_factors_stand_beside_those_of_the_peers() {
+        let mut fleet = tiermark_model::testing::fleet();
+        let (kind, host) = (&mut fleet.kinds[0], &mut fleet.hosts[0]);
+        let words = |kind: &HostKind, host: &FleetHost, off| difference(kind, host, &kind.figures[0].family, off);
+        host.figures[0].value = 0.04;
+        assert_eq!(words(kind, host, 111.2), "+11120 %");
+        kind.figures[0].metric = Quantity::InterruptionsShare;
+        assert_eq!(words(kind, host, 111.2), "4.0 %, peers 0.04 %");
+        assert_eq!(words(kind, host, 0.5), "+50.0 %");
     }
 
     #[test]

@@ -6,6 +6,8 @@ mod checks;
 mod compare;
 mod explain;
 mod fleet;
+mod fleet_facts;
+mod fleet_hosts;
 mod fleet_words;
 mod history;
 
@@ -17,6 +19,8 @@ pub use compare::{
 };
 pub use explain::{explain_rules, explanation};
 pub use fleet::{fleet, kind_words};
-pub(crate) use fleet::{losses, modules_unread, tally, unseen};
+pub(crate) use fleet::{losses, tally, unseen};
+pub(crate) use fleet_facts::{CHANGES, changed, empty, facts_unread};
+pub(crate) use fleet_words::difference as family_difference;
 pub use fleet_words::{family_words, kind_figure_names};
 pub use history::{history, history_of_figures, history_unreadable};

@@ -4,8 +4,8 @@ use tiermark_compare::fleet::{Gathered, HostRecord, limits};
 use tiermark_expect::{Expectations, check};
 use tiermark_model::messages::fleet::codes;
 use tiermark_model::{
-    FAILED_HOST_SCHEMA, FailedHost, Finding, Fleet, FleetHost, Grade, HostFailure, HostState, Interval, KindFigure,
-    Labels, MemoryChannels, Quantity, Run, TheoreticalPeak, Tier, Unit, Verdict,
+    FAILED_HOST_SCHEMA, Fact, FailedHost, Finding, Fleet, FleetHost, Grade, HostFailure, HostState, Interval,
+    KindFigure, Labels, MemoryChannels, Quantity, Run, TheoreticalPeak, Tier, Unit, Verdict,
 };
 use tiermark_stats::Rng;
 
@@ -153,11 +153,18 @@ fn nobody_is_alike_whose_memory_was_not_judged() {
         let has = |state| fleet.hosts.iter().filter(|host| host.state == state).count();
         (note.map(|note| note.text.clone()), has(HostState::NotJudged), has(HostState::Alike))
     };
-    let all = lost(&judged(|_| true));
-    assert_eq!(all, (Some("no host was judged by latency or bandwidth of memory".to_owned()), 8, 0));
+    let local = "dram.bandwidth.all, dram.bandwidth.one, dram.latency";
+    let said = |families: &str| Some(format!("no host was judged in {families}"));
+    let remote = "dram.remote.bandwidth.all, dram.remote.bandwidth.one, dram.remote.latency";
+    assert_eq!(lost(&judged(|_| true)), (said(&format!("{local}, {remote}")), 8, 0));
     let latency = lost(&judged(|finding| finding.metric == Quantity::Latency));
-    assert_eq!(latency, (Some("no host was judged by latency of memory".to_owned()), 8, 0));
+    assert_eq!(latency, (said("dram.latency, dram.remote.latency"), 8, 0));
     assert_eq!(lost(&judged(|_| false)), (None, 0, 8));
+    // Memory of other nodes, and random accesses, say nothing of the rates of local memory.
+    let of_local = judged(|finding| finding.labels.tier() == Some(Tier::Dram));
+    assert_eq!(lost(&of_local), (said("dram.bandwidth.all, dram.bandwidth.one"), 8, 0));
+    let never = judged(|finding| finding.labels.tier() == Some(Tier::Dram) && finding.labels.op().is_some());
+    assert!(limits(&never).is_none(), "a file without rates of local memory");
 }
 
 #[test]
@@ -182,6 +189,11 @@ fn what_all_hosts_lost_together_is_a_change_of_the_fleet() {
     assert!((loss.change + 0.2).abs() < 0.02 && loss.hosts == [12, 12], "{loss:?}");
     let facts: Vec<(&str, &str)> = loss.facts.iter().map(|of| (of.before.as_str(), of.now.as_str())).collect();
     assert_eq!(facts, [("1.0", "2.0")]);
+    // What changed is told without a loss, too.
+    let sound = judged(1.0, None);
+    let changed: Vec<_> = sound.kinds[0].changed.iter().map(|of| (of.fact, of.now.as_str(), of.hosts)).collect();
+    assert!(sound.losses.is_empty());
+    assert_eq!(changed, [(Fact::Firmware, "2.0", [12, 12])]);
     let documents = loss.documents.as_ref().unwrap();
     assert!(documents[0] == documents[1] && documents[0].starts_with("node"), "the same host: {documents:?}");
     assert!(fleet.losses.iter().all(|loss| loss.family.starts_with("dram")), "{:?}", fleet.losses);
@@ -225,6 +237,7 @@ fn a_change_is_judged_by_the_change_of_the_others() {
     assert!(fleet.is_change && limits(&fleet).is_none());
     let state = |name: &str| host(&fleet, name).state;
     assert_eq!((state("slow"), state("left"), state("new")), (HostState::Alike, HostState::Odd, HostState::NotJudged));
+    assert_eq!(host(&fleet, "new").reasons[0].text, "no document from before the change");
     let figure = fleet.kinds[0].figures.iter().find(|of| of.name.as_deref() == Some("read.dram.all")).unwrap();
     assert!((figure.median - 1.1).abs() < 0.01, "{}", figure.median);
 }

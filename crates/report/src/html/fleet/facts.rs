@@ -7,7 +7,7 @@ use tiermark_page::escaped as text;
 
 use super::hosts::{capital, state_mark};
 use super::{Kind, head, shortened, table};
-use crate::judgements::modules_unread;
+use crate::judgements::{CHANGES, changed, empty, facts_unread};
 
 /// Characters of a value in a table.
 const VALUE: usize = 48;
@@ -17,10 +17,15 @@ impl Kind<'_> {
     /// The facts that differ; empty if none does.
     pub(super) fn facts(&self) -> String {
         let differ: Vec<&KindFact> = self.kind.facts.iter().filter(|fact| !fact.others.is_empty()).collect();
-        let unread = match self.kind.modules_unread {
-            0 => String::new(),
-            _ => format!("<p>{}.</p>\n", text(&capital(&modules_unread(self.kind)))),
+        let unread = empty(self.kind).into_iter().chain(facts_unread(self.kind));
+        let unread: String = unread.map(|unread| format!("<p>{}.</p>\n", text(&capital(&unread)))).collect();
+        let changed = text(&capital(&changed(self.kind, CHANGES)));
+        let changed = if self.fleet.is_change {
+            format!("<h3>Changed since before</h3>\n<p>{changed}.</p>\n")
+        } else {
+            String::new()
         };
+        let unread = changed + &unread;
         if differ.is_empty() {
             return unread;
         }

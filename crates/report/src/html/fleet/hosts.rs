@@ -6,7 +6,7 @@ use tiermark_model::{Fleet, FleetHost, HostCause, HostFigure, HostState, KindFig
 use tiermark_page::{ABSENT, bound_sign, escaped as text, number};
 
 use super::{Kind, head, is_listed, shortened, table};
-use crate::judgements::{family_words, signed};
+use crate::judgements::{family_difference, family_words, signed};
 
 /// Characters of a cause in a table.
 const CAUSE: usize = 160;
@@ -122,7 +122,8 @@ impl Kind<'_> {
             return format!("<td class=\"number dim\">{ABSENT}</td>");
         };
         let (class, sign) = class.unwrap_or(("dim", ""));
-        let shown = if sign.is_empty() { difference(of) } else { format!("{sign} {}", difference(of)) };
+        let of = text(&family_difference(self.kind, host, family, of));
+        let shown = if sign.is_empty() { of } else { format!("{sign} {of}") };
         format!("<td class=\"number {class}\"{title}>{shown}</td>")
     }
 

@@ -91,12 +91,12 @@ fn what_no_host_shows_is_in_the_verdict() {
         family: family.to_owned(),
         change,
         hosts: [12, 12],
-        facts: vec![ChangedFact { fact: Fact::Firmware, before: "1.0".into(), now: "2.0".into() }],
+        facts: vec![ChangedFact { fact: Fact::Firmware, before: "1.0".into(), now: "2.0".into(), hosts: [12, 12] }],
         documents: Some(["old/node01.json".to_owned(), "new/node01.json".to_owned()]),
     };
     let mut fleet = Fleet { hosts: Vec::new(), ..tiermark_model::testing::fleet() };
     fleet.losses = (0..8).map(|at| loss("dram.bandwidth.all", -0.2 - 0.01 * f64::from(at))).collect();
-    fleet.notes = vec![says::nobody_judged(true, false)];
+    fleet.notes = vec![says::nobody_judged(&["dram.latency"])];
     let text = terminal(&tiermark_report::judgements::fleet(&fleet, Detail::Usual), &Style::default());
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let page = page(&fleet);
@@ -104,7 +104,7 @@ fn what_no_host_shows_is_in_the_verdict() {
         "worse than before: DRAM, all cores -20.0 % (12 of 12 hosts)",
         "; 2 more; ",
         " 1.0 → 2.0",
-        "no host was judged by latency of memory",
+        "no host was judged in dram.latency",
         "Next: tiermark compare old/node01.json new/node01.json",
     ] {
         assert!(text.contains(words), "{words}: {text}");
