@@ -131,7 +131,7 @@ labels! {
     Place = "place": value [Distance] place with_place;
     /// Time between two pieces of a load, ns.
     Pause = "pause": number pause with_pause;
-    /// The limit of a rate: `core`, `memory`, `link`, `unclear`; or of what a cache holds: `partition`, `contention`, `reuse` (it
+    /// The limit of a rate: `core`, `memory`, `link`; or of what a cache holds: `partition`, `contention`, `reuse` (it
     /// keeps lines only once they are used again), `none`, `unclear`.
     Limit = "limit": word limit with_limit;
     /// Where it begins: the cpus of a row of the matrix as a selector (`node:0`, `socket:1`, `llc:3`, `all`), or the
