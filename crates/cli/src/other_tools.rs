@@ -29,6 +29,8 @@ struct ToolRow {
     #[serde(default)]
     valued: Vec<String>,
     #[serde(default)]
+    twice: String,
+    #[serde(default)]
     rows: Vec<Part>,
 }
 

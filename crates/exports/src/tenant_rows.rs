@@ -167,7 +167,7 @@ impl<'a> TenantRows<'a> {
                 p10: None,
                 p90: None,
                 best: None,
-                grade: row.grade,
+                grade: Some(row.grade),
                 reasons: row.reasons.clone(),
                 refusal: None,
                 visits: None,

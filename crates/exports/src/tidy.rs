@@ -62,7 +62,7 @@ pub(crate) struct TidyRow<'a, M, U, R> {
     pub(crate) p90: Option<f64>,
     /// The best that was sustained.
     pub(crate) best: Option<f64>,
-    pub(crate) grade: Grade,
+    pub(crate) grade: Option<Grade>,
     pub(crate) reasons: Vec<R>,
     /// The code of the refusal, where the step was refused.
     pub(crate) refusal: Option<&'a Code>,
@@ -138,7 +138,7 @@ fn of_experiment<'a>(
         p10: None,
         p90: None,
         best: None,
-        grade: verdict.grade,
+        grade: Some(verdict.grade),
         reasons: verdict.reasons.iter().map(tiermark_model::Reason::code).collect(),
         refusal: None,
         visits: None,
@@ -175,6 +175,8 @@ fn found(run: &Run, experiment: usize, finding: &Finding) -> Value {
         step: finding.evidence.first().map_or("", String::as_str),
         unit: finding.unit,
         value: finding.value,
+        // What was looked for and not found is no number that could be good or bad.
+        grade: Some(finding.verdict.grade).filter(|grade| finding.value.is_some() || !grade.is_number()),
         low: finding.interval.map(|interval| interval.low),
         high: finding.interval.map(|interval| interval.high),
         kind: finding.kind,

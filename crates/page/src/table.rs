@@ -216,8 +216,17 @@ impl<'r, R> TableOf<'r, R> {
     #[must_use]
     pub fn under(self, heading: impl Into<Text>, columns: impl FnOnce(Self) -> Self) -> Self {
         let first = self.table.columns.len();
-        let mut all = columns(self);
+        let mut all = self.together(columns);
         all.table.over.push((first, all.table.columns.len() - first, heading.into()));
+        all
+    }
+
+    /// Adds columns that stand together: what has no room for all of them goes below.
+    #[must_use]
+    pub fn together(self, columns: impl FnOnce(Self) -> Self) -> Self {
+        let first = self.table.columns.len();
+        let mut all = columns(self);
+        all.table.groups.push((first, all.table.columns.len() - first));
         all
     }
 
@@ -264,6 +273,8 @@ pub struct Table {
     /// Columns that name the rows: they open every block.
     pub(crate) names: usize,
     pub(crate) over: Vec<Over>,
+    /// Columns that stand together: the first, and how many.
+    pub(crate) groups: Vec<(usize, usize)>,
     /// What stands at its left, and the columns that are free for it.
     pub(crate) label: Option<(String, usize)>,
     pub(crate) remarks: Vec<Remark>,
@@ -282,6 +293,7 @@ impl Table {
             wraps: true,
             names: 1,
             over: Vec::new(),
+            groups: Vec::new(),
             label: None,
             remarks: Vec::new(),
             shaded: None,

@@ -97,12 +97,13 @@ fn by_coordinate(by: &str, curves: &[&BesidePublished<'_>]) -> Page {
     let table = Table::of(&rows).numbers(by, head).each(curves, |table, of| {
         let base = |value: f64| number(value, of.figure.metric.unit());
         let head = format!("{}|publ.", of.figure.name.replace(", ", ",|"));
-        let table = table.numbers(head, |at| of.at(*at).map(|(point, _)| Cell::inked(base(point.value), Ink::Dim)));
-        table.figures("here", |at| {
+        let published = |at: &u64| of.at(*at).map(|(point, _)| Cell::inked(base(point.value), Ink::Dim));
+        let here = |at: &u64| {
             let (_, seen) = of.at(*at)?;
             let value = |o: &Observation| o.value.map(|value| base(value * of.times));
             Some(seen.map_or_else(|| Cell::new(ABSENT), |o| graded(value(o), &o.verdict, o.unit)))
-        })
+        };
+        table.together(|table| table.numbers(head, published).figures("here", here))
     });
     let unit = curves.first().map_or_else(Text::default, |of| match of.figure.metric {
         Metric::Latency => "ns".into(),

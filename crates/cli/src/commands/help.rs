@@ -44,7 +44,7 @@ fn texts(
     // The case of an option's letter is part of it, as is that of a value of another tool.
     let in_lower_case = |word: &str| if word.starts_with('-') { word.to_owned() } else { word.to_lowercase() };
     let topic = &topic.split(' ').map(in_lower_case).collect::<Vec<_>>().join(" ");
-    let several = options::several(topic);
+    let several = options::several(topic, command);
     if !several.is_empty() {
         let each: Result<Vec<_>, _> = several.iter().map(|one| texts(one, command, simulation, style)).collect();
         return Ok(each?.concat());
@@ -142,7 +142,11 @@ fn no_help(topic: &str, command: &clap::Command) -> Failure {
     if topic.starts_with('-') {
         all = own.iter().map(String::as_str).collect();
     }
-    let near = names::nearest(topic, &all);
+    let tool = topic.split(' ').next().filter(|first| other_tools::tools().contains(first) && topic != *first);
+    let near = match tool {
+        Some(tool) => format!("; `tiermark help {tool}` lists the commands of {tool} that have one here."),
+        None => names::nearest(topic, &all),
+    };
     let near = if near.is_empty() { "." } else { &near };
     Failure::usage(format!(
         "no help on '{topic}'{near} Topics are commands (`tiermark -h`), pages (numbers, runs, scenario, counters, \

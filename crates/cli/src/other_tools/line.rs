@@ -42,6 +42,11 @@ impl Line {
     }
 }
 
+/// Stands before the file that a shell writes the output to, as an option of any command.
+pub(super) const INTO: &str = ">";
+/// Options that say what is measured. What the line names stands in place of what the command has of itself.
+const WORK: [&str; 2] = ["--op", "--mix"];
+
 /// An option of the command, and which of the words there it is from.
 #[derive(Debug, Clone)]
 struct Choice {
@@ -68,7 +73,7 @@ impl Made {
         let mut made =
             Self { command: words[..first].iter().map(|&word| word.to_owned()).collect(), ..Self::default() };
         for word in &words[first..] {
-            match made.options.last_mut().filter(|_| !word.starts_with('-')) {
+            match made.options.last_mut().filter(|_| !word.starts_with('-') && *word != INTO) {
                 Some(option) => option.value = Some((*word).to_owned()),
                 None => made.options.push(Choice { name: (*word).to_owned(), value: None, from }),
             }
@@ -94,7 +99,7 @@ impl Made {
             None => arg.get_short().is_some_and(|short| name == format!("-{short}")),
         };
         let own = self.command.first().and_then(|first| CLI.find_subcommand(first));
-        own.is_some_and(|own| own.get_arguments().any(is))
+        option == INTO || own.is_some_and(|own| own.get_arguments().any(is))
     }
 
     /// The first of a row's alternatives that this command has all options of.
@@ -107,6 +112,10 @@ impl Made {
 
     /// Sets an option; returns the word whose value it replaces.
     fn set(&mut self, choice: Choice) -> Option<usize> {
+        let is_work = |name: &str| WORK.contains(&name);
+        if choice.from.is_some() && is_work(&choice.name) {
+            self.options.retain(|known| known.from.is_some() || known.name == choice.name || !is_work(&known.name));
+        }
         let Some(known) = self.options.iter_mut().find(|known| known.name == choice.name) else {
             self.options.push(choice);
             return None;
@@ -117,7 +126,9 @@ impl Made {
     }
 
     fn parses(&self) -> bool {
-        let words = std::iter::once("tiermark".to_owned()).chain(self.words());
+        let options = self.options.iter().filter(|option| option.name != INTO).cloned().collect();
+        let own = Self { options, ..self.clone() };
+        let words = std::iter::once("tiermark".to_owned()).chain(own.words());
         Cli::try_parse_from(words).is_ok_and(|cli| cli.command.is_some())
     }
 }
@@ -224,9 +235,10 @@ struct Kept<'a> {
 }
 
 impl<'a> Kept<'a> {
-    fn none_of(given: &'a [Given<'a>]) -> Self {
+    fn none_of(row: &'a ToolRow, given: &'a [Given<'a>]) -> Self {
+        let twice = if row.twice.is_empty() { "of an option that is given twice the last counts" } else { &row.twice };
         let is_repeated = |(at, of): (usize, &Given<'_>)| given[at + 1..].iter().any(|later| later.key == of.key);
-        let why = |repeated| if repeated { "of an option that is given twice the last counts" } else { "" };
+        let why = |repeated| if repeated { twice } else { "" };
         let why = given.iter().enumerate().map(|of| why(is_repeated(of))).collect();
         Self { given, is: vec![false; given.len()], why }
     }
@@ -261,7 +273,7 @@ fn carried_over<'r>(fits: &[Fit<'r>], line: &mut Line, kept: &mut Kept<'r>) -> V
 /// One command of a program, what was given to it, and the program that it wraps.
 fn composed(row: &'static ToolRow, base: &str, given: &[Given<'_>], wrapped: &[&str], measured: Option<Line>) -> Line {
     let (fits, values) = fitting(row, given);
-    let mut kept = Kept::none_of(given);
+    let mut kept = Kept::none_of(row, given);
     let is_measured = measured.is_some();
     let mut line = measured.unwrap_or_else(|| Line {
         // A value that cannot be converted is not carried over.

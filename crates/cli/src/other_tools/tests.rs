@@ -32,7 +32,8 @@ fn a_line_is_one_command_that_parses() {
     for (words, here) in lines() {
         let found = line(&words).unwrap_or_else(|| panic!("{words:?}"));
         assert_eq!(found.equivalent(&words).here, here, "{words:?}: {:?}", found.dropped);
-        let parsed = Cli::try_parse_from(here.split(' '));
+        let own = here.split(" > ").next().unwrap_or_default();
+        let parsed = Cli::try_parse_from(own.split(' '));
         assert!(parsed.is_ok_and(|cli| cli.command.is_some()), "{here}");
     }
 }
@@ -70,6 +71,11 @@ fn nothing_is_dropped_without_a_word() {
         ("mlc --loaded_latency -b500m -i 3", &["-b500m", "-i 3"]),
         ("mlc --idle_latency -b5x", &["-b5x"]),
         ("bw_mem 1m frd 7", &["7"]),
+        ("numactl --cpubind=1 --membind=0 ./lat_mem_rd 128 64", &[]),
+        ("memtester -p 0x100000 64M", &["-p 0x100000"]),
+        ("perf bench mem memcpy -f default", &["-f default"]),
+        ("perf bench numa mem -p 2 -t 4 -P 1024 -G 3 -s 60 -z", &["-G 3", "-z"]),
+        ("likwid-bench -t load -w M0:2GB -w M1:2GB", &["-w M0:2GB"]),
         ("lat_proc -s 1 shell", &["-s", "1", "shell"]),
         ("likwid-bench -t load -w S0:1GB:2 -w S1:1GB:2", &["-w S0:1GB:2"]),
         ("likwid-bench -t peakflops -w S0:1GB:2", &["-t peakflops"]),
@@ -91,6 +97,19 @@ fn nothing_is_dropped_without_a_word() {
     for words in [&["frob", "-e"][..], &["-e"], &[], &["sudo", "./frob"], &["A=b"], &["sudo"], &["lmbench"]] {
         assert!(line(words).is_none(), "{words:?}");
     }
+}
+
+/// What is said of a word belongs to the command that is answered.
+#[test]
+fn notes_are_of_the_command() {
+    let said = |text: &str| {
+        let line = line(&text.split(' ').collect::<Vec<_>>()).unwrap();
+        line.notes.into_iter().chain(line.dropped).map(|(_, why)| why).collect::<Vec<_>>().join("; ")
+    };
+    let total = |oper: &str| said(&format!("sysbench --test=memory --memory-oper={oper} --memory-total-size=9G run"));
+    assert!(total("read").contains("--total"));
+    assert_eq!(total("write"), "tiermark measures until the number is precise");
+    assert!(said("likwid-bench -t load -w M0:2GB -w M1:2GB").contains("--cpus node:0,node:1"));
 }
 
 #[test]

@@ -83,6 +83,16 @@ fn size(bytes: u64) -> String {
     }
 }
 
+/// Where a curve up to a size begins: smaller sizes lie in L1 too.
+const CURVE_BEGINS: u64 = 4 << 10;
+
+/// The sizes of a curve that ends at this one.
+fn curve(last: u64) -> String {
+    let doubled = std::iter::successors(Some(CURVE_BEGINS), |bytes| bytes.checked_mul(2));
+    let sizes = doubled.take_while(|bytes| *bytes < last).chain([last]);
+    sizes.map(size).collect::<Vec<_>>().join(",")
+}
+
 /// A value, converted as the table says.
 fn converted(value: &str, how: &str) -> Option<String> {
     let number = || value.parse::<u64>().ok();
@@ -93,6 +103,7 @@ fn converted(value: &str, how: &str) -> Option<String> {
     match how {
         "kib" => unless_unit("K"),
         "mib" => unless_unit("M"),
+        "curve" => Some(curve(parse_size(&unless_unit("M")?).ok()?.0)),
         // `64MB` of tools for which that is a power of 1024.
         "iec" => Some(value.trim_end_matches(['B', 'b']).to_owned()).filter(|size| parse_size(size).is_ok()),
         "bytes" => parse_size(value).ok().map(|size| size.0.to_string()),
@@ -210,7 +221,8 @@ fn numademo(test: &str) -> Option<&'static str> {
 /// A command line as a shell reads it.
 pub(super) fn quoted(words: &[String]) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=+.,:/@%!".contains(c);
-    let one = |word: &String| match !word.is_empty() && word.chars().all(is_plain) && !word.contains('!') {
+    let is_bare = |word: &str| word == super::line::INTO || (!word.is_empty() && word.chars().all(is_plain));
+    let one = |word: &String| match is_bare(word) && !word.contains('!') {
         true => word.clone(),
         false => format!("'{}'", word.replace('\'', "'\\''")),
     };
@@ -264,6 +276,8 @@ mod tests {
             ("set,lpush", "tests", Some("0")),
             ("lpush", "tests", None),
             ("500", "thousandth", Some("0.5")),
+            ("1", "curve", Some("4K,8K,16K,32K,64K,128K,256K,512K,1M")),
+            ("3K", "curve", Some("3K")),
             ("0x17", "mask", Some("0-2,4")),
             ("8000000000000001", "mask", Some("0,63")),
             ("0", "mask", None),

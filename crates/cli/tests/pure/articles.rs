@@ -82,6 +82,11 @@ fn link_saturation_counts_lines_and_names_the_link() {
     assert!(rates.iter().any(|rate| (rate / 8.3e9 - 1.0).abs() < 0.05), "{rates:?}");
     assert_eq!(of.values("scale.ceiling", &["link"]).len(), 1);
     assert!(of.words.contains("GB/s used") && of.words.contains("memory of each thread: "), "{}", of.words);
+    // A link that is full at a quarter of its stated rate has another one.
+    let server = ["--simulate", "synth:sockets=2,cores=16,smt=1,mem=16G", "--peak=560GB/s", "--link-rate=200GB/s"];
+    let slow = shown(&[&["link-saturation"][..], &server].concat());
+    slow.says("of what the link carries in theory, far below the 80 to 100 % that full ones reach: check --link-rate");
+    assert!(!slow.words.contains("the link is the limit"), "{}", slow.words);
     // Shares of a stated rate that local readers exceed are of no use.
     let server = ["--simulate", "synth:sockets=2,cores=4,mem=8G", "--sim-memory=15", "--sim-link=8.3"];
     let wrong = shown(&[&["link-saturation", "--peak=8.53GB/s", "--link-rate=9.6GB/s"][..], &server].concat());

@@ -126,6 +126,15 @@ messages! {
     Note theoretical_rate_exceeded(share: Share): "the measured rate is {share} of this theoretical rate, which is \
         therefore too low: correct --peak or --link-rate";
 
+    Note saturates_far_below(share: Share, of_link: bool):
+        {
+            let of = |what: &str, full: &str, option: &str| {
+                format!("it levels off at {share} of what the {what} in theory, far below the {full} that full ones \
+                    reach: check {option}, or what else slows it")
+            };
+            if of_link { of("link carries", "80 to 100 %", "--link-rate") } else { of("channels carry", "75 to 95 %", "--peak") }
+        };
+
     Note channels_are_full(share: Share): "it is {share} of the theoretical peak: the memory channels are full";
 
     Note link_used_up(share: Share): "it is {share} of what the link carries: the link is full";

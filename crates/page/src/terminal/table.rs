@@ -120,16 +120,26 @@ impl ShownTable<'_> {
         }
     }
 
+    /// The width of the columns that stand together from one on, if a block has room for them.
+    fn together(&self, column: usize, widths: &[usize], room: usize) -> usize {
+        let group = self.of.groups.iter().find(|(first, _)| *first == column).map_or(1, |(_, count)| *count);
+        let whole = widths[column..column + group].iter().sum::<usize>() + self.of.gap * (group - 1);
+        if whole <= room { whole } else { widths[column] }
+    }
+
     /// Column numbers of each block; the columns that name the rows open every block.
     fn blocks(&self, widths: &[usize], budget: usize) -> Vec<Vec<usize>> {
+        let names: usize = widths[..self.of.names].iter().map(|width| width + self.of.gap).sum();
         let mut blocks = vec![Vec::new()];
         let mut used = 0;
         for column in 0..widths.len() {
             let block = blocks.last().map_or(0, Vec::len);
-            let needed = widths[column] + if block == 0 { 0 } else { self.of.gap };
-            if block > self.of.names && used + needed > budget {
+            let gap = if block == 0 { 0 } else { self.of.gap };
+            let needed = widths[column] + gap;
+            let together = gap + self.together(column, widths, budget.saturating_sub(names));
+            if block > self.of.names && used + together > budget {
                 blocks.push((0..self.of.names).chain([column]).collect());
-                used = widths[..self.of.names].iter().map(|width| width + self.of.gap).sum::<usize>() + widths[column];
+                used = names + widths[column];
             } else if let Some(last) = blocks.last_mut() {
                 last.push(column);
                 used += needed;
@@ -143,11 +153,13 @@ impl ShownTable<'_> {
         let mut line = line.to_owned();
         let mut at = self.of.indent;
         for (i, &column) in block.iter().enumerate() {
-            let spanned = self.over.iter().find(|(first, count, _)| {
-                *first == column
-                    && block.get(i..i + count).is_some_and(|columns| columns.ends_with(&[first + count - 1]))
-            });
-            if let Some((_, count, text)) = spanned {
+            let is_under = |of: &(usize, usize, String), column: usize| (of.0..of.0 + of.1).contains(&column);
+            let before = i.checked_sub(1).map(|before| block[before]);
+            // Where a block ends within a group, the next one repeats the heading.
+            let begins =
+                |of: &&(usize, usize, String)| is_under(of, column) && !before.is_some_and(|b| is_under(of, b));
+            if let Some(of @ (.., text)) = self.over.iter().find(begins) {
+                let count = block[i..].iter().take_while(|column| is_under(of, **column)).count();
                 let room = widths[column..column + count].iter().sum::<usize>() + self.of.gap * (count - 1);
                 let rule = room.saturating_sub(width(text) + 2);
                 // A single dash looks like a sign.
@@ -279,5 +291,35 @@ mod tests {
         assert!(shown.lines().all(|l| width(l) <= 60), "{shown}");
         assert_eq!(shown.matches("size").count(), 3, "{shown}");
         assert!((0..13).all(|n| shown.contains(&format!("v{n}"))), "{shown}");
+    }
+
+    #[test]
+    fn columns_that_stand_together_are_not_parted_and_headings_are_repeated() {
+        let pair = |n: usize| (format!("kernel{n}|publ."), move |(): &()| format!("v{n}"));
+        let table = Table::of(&[()]).texts("size", |()| "v");
+        let table = table.each(0..5, |table, n| {
+            let (head, value) = pair(n);
+            table.together(|table| table.numbers(head, value).numbers("here", move |()| format!("h{n}")))
+        });
+        let shown = super::table(&table.table(), &Style { width: 40, ..Style::default() });
+        insta::assert_snapshot!(shown, @r"
+              kernel0        kernel1
+        size    publ.  here    publ.  here
+        v          v0    h0       v1    h1
+
+              kernel2        kernel3
+        size    publ.  here    publ.  here
+        v          v2    h2       v3    h3
+
+              kernel4
+        size    publ.  here
+        v          v4    h4
+        ");
+        let table = Table::of(&[()]).texts("size", |()| "v");
+        let table = table.under("all kernels", |table| {
+            table.each(0..6, |table, n| table.numbers(format!("kernel{n}"), move |()| format!("v{n}")))
+        });
+        let shown = super::table(&table.table(), &Style { width: 40, ..Style::default() });
+        assert_eq!(shown.matches("all kernels").count(), 2, "{shown}");
     }
 }

@@ -3,7 +3,7 @@
 use tiermark_model::messages::shapes;
 use tiermark_model::{
     Bytes, Cache, ChainLayout, Finding, Grade, Labels, Machine, Nanoseconds, Note, Observation, PageKind, Quantity,
-    Reason, Tier, Unit, carried,
+    Reason, Tier, Unit, WhyNot, carried,
 };
 
 use super::solve::{FULL, Level, Strided, Ways, line, neighbours, off_step, placed_at_random, ways};
@@ -20,6 +20,10 @@ const LEAST_STRIDES: usize = 3;
 /// Largest ratio of the two footprints between which a level of a table ends: doubled ones, the first of which may lie
 /// a tenth above the capacity.
 const MOST_APART: f64 = 2.25;
+
+/// A cache of one core that ends beyond so many times its declared size: the curve rises there to what lies behind the
+/// next level, which does not show.
+const MOST_DECLARED: f64 = 1.5;
 
 /// All findings but those about sharing.
 pub(super) fn geometry(seen: &GeometryCurves<'_>, machine: &Machine) -> Vec<Finding> {
@@ -185,6 +189,8 @@ struct LevelView<'a> {
     tier: Tier,
     level: &'a Level,
     declared: Option<&'a Cache>,
+    /// The declared size, of a cache that one core has for itself.
+    own_bytes: Option<u64>,
     /// Whether a hypervisor declares it.
     guest: bool,
     /// Size of a base page, bytes. Huge pages of a guest may be base pages of its host, so they do not count.
@@ -207,7 +213,10 @@ impl<'a> LevelView<'a> {
         let last = seen.curve.iter().map(|(x, _)| *x).rfind(|x| level.size.high.is_some_and(|high| *x < high));
         let edge = last.and_then(at).into_iter().chain(level.size.high.and_then(at)).collect();
         let guest = machine.system.hypervisor.is_some();
-        Self { seen, tier, level, declared, guest, page_bytes: machine.page_bytes, edge }
+        let is_near = number.is_some_and(|number| usize::from(number) <= RESOLVED);
+        let own = declared.filter(|cache| is_near && machine.one_per_core(&cache.cpus).len() <= 1);
+        let own_bytes = own.and_then(|cache| cache.bytes);
+        Self { seen, tier, level, declared, own_bytes, guest, page_bytes: machine.page_bytes, edge }
     }
 
     fn labels(&self) -> Labels {
@@ -251,6 +260,10 @@ impl<'a> LevelView<'a> {
                 found.notes.push(shapes::another_size_declared(Bytes(bytes), Bytes(value), self.guest));
             }
         }
+        if exact.is_none() && self.own_bytes.is_some_and(|bytes| value as f64 > MOST_DECLARED * bytes as f64) {
+            let (low, high) = (Bytes(bounded.low), Some(Bytes(high)));
+            found.verdict.suspect(Reason::NotResolved { low, high, why: WhyNot::Irregular });
+        }
         let curve = self.seen.chases.iter().filter(|(layout, _)| *layout == self.seen.curve_layout);
         let curve: Vec<&Observation> = curve.map(|(_, o)| *o).collect();
         Some(grounded(found, &curve, curve.len(), Says::Bend))
@@ -267,6 +280,8 @@ impl<'a> LevelView<'a> {
     fn time(&self, size: Option<&Finding>, above: Option<Level>) -> Option<Finding> {
         let low = self.level.size.low;
         let size = size.and_then(|size| size.value).map_or(low, |bytes| bytes as u64);
+        // Beyond what the core's own cache holds, another level answers a part.
+        let size = self.own_bytes.filter(|own| size as f64 > MOST_DECLARED * *own as f64).unwrap_or(size);
         let above = above.map_or(0, |above| above.size.value);
         let within = carried(above, size, low);
         let at = |bytes: u64| self.seen.at(self.seen.curve_layout, bytes);

@@ -4,7 +4,7 @@ use crate::geometry::solver_input::GeometryCurves;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tiermark_model::{
-    Cache, ChainLayout, Finding, Grade, KIB, MIB, Machine, Observation, Purpose, Quantity, Reason, testing,
+    Cache, ChainLayout, Finding, Grade, KIB, MIB, Machine, Observation, Purpose, Quantity, Reason, Tier, testing,
 };
 use tiermark_stats::Rng;
 
@@ -221,6 +221,43 @@ fn a_footprint_that_fills_a_cache_has_no_room_for_a_line_of_others() {
     // Nor does a level reach to where ten accesses of a hundred go to memory.
     let second = of(Quantity::GeometrySize, "L2");
     assert!(second.is_none_or(|bytes| bytes < 1.2 * MIB as f64), "{second:?}");
+}
+
+/// Where no plateau of L3 shows, the end of L2 is sought on a climb that goes to memory: a guest (L2 of 1 MiB) was said
+/// to have 2.3 MiB.
+#[test]
+fn the_cache_of_a_core_is_not_half_as_large_again_as_declared() {
+    let random = [
+        (16, 1.08),
+        (32, 1.27),
+        (48, 3.79),
+        (256, 3.8),
+        (512, 5.01),
+        (768, 6.78),
+        (1024, 9.29),
+        (1536, 12.4),
+        (2048, 13.8),
+        (4096, 35.3),
+        (8192, 48.4),
+        (16384, 109.0),
+        (131_072, 147.0),
+    ];
+    let random = random.map(|(kib, ns)| fixtures::chase(Purpose::Table, ChainLayout::Random, kib * KIB, ns));
+    let cache = |level, bytes| Cache { ways: Some(8), ..testing::cache(level, bytes, [1]) };
+    let caches = vec![cache(1, 32 * KIB), cache(2, MIB)];
+    let machine = Machine { caches, page_bytes: 4096, ..Machine::default() };
+    let mut seen = GeometryCurves::of_table(&random, &machine);
+    let ends = Count { value: 1336 * KIB, low: 1147 * KIB, high: Some(1536 * KIB) };
+    let level = |size, ns, next_ns| Level { size, ns, next_ns };
+    let first = level(Count { value: 32 * KIB, low: 30 * KIB, high: Some(36 * KIB) }, 1.08, 3.8);
+    seen.levels = vec![(Tier::Cache(1), first), (Tier::Cache(2), level(ends, 3.8, 109.0))];
+    let found = crate::geometry::findings::geometry(&seen, &machine);
+    let of =
+        |metric: Quantity| found.iter().find(|f| f.metric == metric && f.labels.tier_name() == Some("L2")).unwrap();
+    let size = of(Quantity::GeometrySize);
+    assert!(size.value > Some(1.5 * MIB as f64) && size.verdict.grade == Grade::Suspect, "{size:#?}");
+    // The largest footprint that the declared cache holds, as in the table of levels.
+    assert_eq!(of(Quantity::GeometryLatency).value, Some(6.78));
 }
 
 /// Strides of a core with 48 KiB of 12 ways in L1: prefetchers help short strides, and end at pages. That step is no

@@ -35,6 +35,11 @@ pub(super) fn of_memory(observations: &[Observation], machine: &Machine) -> Vec<
     observations
 }
 
+/// Whether caches answer it, so that it says nothing of lines of memory.
+fn is_cached(seen: &Observation) -> bool {
+    seen.verdict.reasons.iter().any(|reason| matches!(reason, Reason::CachesAnswer { .. }))
+}
+
 /// Every observation as a finding.
 pub(super) fn cells(observations: &[Observation]) -> Vec<Finding> {
     let moved = |o: &Observation| Some(memory::bytes_moved(Bytes(o.moved?), Bytes(o.labels.total()?)));
@@ -42,7 +47,7 @@ pub(super) fn cells(observations: &[Observation]) -> Vec<Finding> {
 }
 
 /// Of every bandwidth of one node whose accesses move more than the program uses: the used share. Lines are counted as
-/// its kernel touches them, and as if no cache held any.
+/// its kernel touches them; where caches answer, nothing is known of them.
 pub(super) fn used(observations: &[Observation], bench: &Bench) -> Vec<Finding> {
     let used_share = |o: &Observation| {
         let rate = o.value.filter(|_| o.labels.policy().is_none() && o.unit == Unit::BytesPerSecond)?;
@@ -52,7 +57,7 @@ pub(super) fn used(observations: &[Observation], bench: &Bench) -> Vec<Finding> 
         let found = derived(o, Quantity::MatrixUsed, o.labels.clone(), share, Unit::Ratio);
         (share < 1.0).then(|| found.with_notes([memory::bytes_beside((rate * read).into(), (rate * written).into())]))
     };
-    observations.iter().filter_map(used_share).collect()
+    observations.iter().filter(|o| !is_cached(o)).filter_map(used_share).collect()
 }
 
 /// The rate of each part of a mixed step.
@@ -71,6 +76,7 @@ pub(super) fn parts(observations: &[Observation]) -> Vec<Finding> {
 pub(super) fn shares(observations: &[Observation], groups: &[CpuGroup], stated: Stated, lab: &Lab) -> Vec<Finding> {
     let machine = &lab.machine;
     let plain = observations.iter().filter(|o| o.labels.policy().is_none() && o.unit == Unit::BytesPerSecond);
+    let plain = plain.filter(|o| !is_cached(o));
     let peak_shares = |o: &Observation| -> Option<Vec<(f64, Finding)>> {
         let (node, op) = (node_of(o)?, o.labels.op()?);
         let group = groups.iter().find(|group| o.labels.from() == Some(&group.name))?;

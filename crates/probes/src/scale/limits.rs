@@ -142,6 +142,9 @@ impl Ramp<'_> {
                 _ => {}
             }
         }
+        if let Some(note) = self.saturates_far_below(local) {
+            return vec![note];
+        }
         let Some(efficiency) = self.efficiency() else { return vec![memory::no_rate_of_one_core()] };
         if self.reached() < 2 {
             return vec![memory::one_core_only()];
@@ -167,7 +170,7 @@ impl Ramp<'_> {
                 }
             },
             (Some(Limit::Memory), _) if self.place == Some(Distance::Far) => memory::far_memory_full(),
-            (Some(Limit::Memory), _) => memory::memory_full(),
+            (Some(Limit::Memory | Limit::Unclear), _) => memory::memory_full(),
         };
         vec![have, ended]
     }

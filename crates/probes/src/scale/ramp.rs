@@ -5,7 +5,7 @@ use std::fmt;
 use tiermark_model::messages::memory;
 use tiermark_model::{Distance, Key, MOST_THEORETICAL_SHARE, NodeId, Note, ON_LEVEL, Observation, Purpose, Span};
 
-use crate::ceilings::Ceiling;
+use crate::ceilings::{Ceiling, far_below};
 use crate::ladder::with_purpose;
 
 /// A ramp whose cores have nine tenths of as many times what one has, and whose last ones still add four fifths of
@@ -36,6 +36,8 @@ pub(super) enum Limit {
     Memory,
     /// The way between two nodes.
     Link,
+    /// What the shapes name carries far less than it does in theory.
+    Unclear,
 }
 
 impl fmt::Display for Limit {
@@ -44,6 +46,7 @@ impl fmt::Display for Limit {
             Self::Core => "core",
             Self::Memory => "memory",
             Self::Link => "link",
+            Self::Unclear => "unclear",
         })
     }
 }
@@ -234,6 +237,22 @@ impl Ramp<'_> {
 
     /// What ended it; `None` where that was not seen.
     pub(super) fn limit(&self, local: Option<&Ramp<'_>>) -> Option<Limit> {
+        let unclear = self.saturates_far_below(local).map(|_| Limit::Unclear);
+        unclear.or_else(|| self.by_shape(local))
+    }
+
+    /// Why what its shape names cannot be full.
+    pub(super) fn saturates_far_below(&self, local: Option<&Ramp<'_>>) -> Option<Note> {
+        let (share, of_link) = match self.by_shape(local)? {
+            Limit::Link => (self.of_link(), true),
+            Limit::Memory => (self.of_peak(), false),
+            Limit::Core | Limit::Unclear => return None,
+        };
+        far_below(share).map(|share| memory::saturates_far_below(share.into(), of_link))
+    }
+
+    /// What ended it by the shapes of the ramps.
+    fn by_shape(&self, local: Option<&Ramp<'_>>) -> Option<Limit> {
         if let Some(limit) = self.used_up().filter(|_| self.shape() != RampShape::Level) {
             return Some(limit);
         }

@@ -146,6 +146,11 @@ fn the_bytes_used_are_shown_beside_those_that_move() {
     // An ordinary store moves its line twice: read before it is written.
     let shares = ops.map(used);
     assert_eq!(shares, [None, Some(0.5), Some(0.125), Some(0.0625)]);
+    // A buffer of sysbench's size lies in L1: no line of memory moves.
+    let small = json!({"ops": ops, "policies": ["bind"], "size": 4096, "peak": 40e9});
+    let small = run(server(16), small).findings;
+    let of_lines = |f: &&tiermark_model::Finding| ["matrix.used", "matrix.share"].contains(&f.metric.name());
+    assert!(!small.is_empty() && !small.iter().any(|f| of_lines(&f)), "{small:#?}");
 }
 
 #[test]

@@ -168,3 +168,17 @@ fn placements_have_the_published_shape() {
         assert!(words.iter().zip(&read).all(|(words, read)| *words < 0.14 * read), "seed {seed}: {words:?} {read:?}");
     }
 }
+
+/// A link or memory that is full carries three quarters of its theoretical rate and more: one that levels off at a
+/// quarter of it met something else, or the stated rate is wrong.
+#[test]
+fn what_levels_off_far_below_its_stated_rate_has_no_limit() {
+    for (local, remote, place) in
+        [(&[7.0, 14.0, 15.0][..], &[2.4, 2.5, 2.5][..], "remote"), (&[3.0, 3.4, 3.4], &[], "local")]
+    {
+        let findings = found(2.0 * CHANNEL, local, remote);
+        let found = ceiling(&findings, place);
+        assert_eq!(found.labels.limit(), Some("unclear"), "{found:#?}");
+        assert!(found.noted(&codes::saturates_far_below).is_some(), "{found:#?}");
+    }
+}

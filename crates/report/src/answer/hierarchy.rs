@@ -34,7 +34,12 @@ pub(super) fn hierarchy(run: &Run) -> Page {
         true => Page::new(),
         false => paragraph("", text![what, text, "."], Ink::Head),
     };
-    table(&levels) + kept(&levels, run) + sentence("Caches: ", caches) + sentence("The system: ", system)
+    let near = near_memory(&levels, run);
+    table(&levels, &near)
+        + hidden(&near)
+        + kept(&levels, run)
+        + sentence("Caches: ", caches)
+        + sentence("The system: ", system)
 }
 
 /// Times of memory by which the last cache is too large for its latency: of less, it may keep a tenth and more.
@@ -59,8 +64,30 @@ fn kept(levels: &[LevelPoint<'_>], run: &Run) -> Page {
     paragraph("", text, Ink::Dim)
 }
 
-fn table(levels: &[LevelPoint<'_>]) -> Page {
-    let value = |seen: Option<&Observation>| seen.map_or_else(Cell::default, figure);
+/// A cache whose end does not show may still have a plateau: there it takes less than this share of the time of memory.
+const OWN_PLATEAU: f64 = 0.5;
+
+/// The caches whose end does not show and whose latency is near that of memory: their rows may be memory's.
+fn near_memory(levels: &[LevelPoint<'_>], run: &Run) -> Vec<Tier> {
+    let ns = |level: &LevelPoint<'_>| level.latency.and_then(|seen| seen.value);
+    let Some(memory) = levels.iter().find(|level| level.tier.is_memory()).and_then(ns) else { return Vec::new() };
+    let is_near = |level: &&LevelPoint<'_>| ns(level).is_some_and(|ns| ns > OWN_PLATEAU * memory);
+    let caches = levels.iter().filter(|level| !level.tier.is_memory() && cache(level.tier, run).is_none());
+    caches.filter(is_near).map(|level| level.tier).collect()
+}
+
+/// Why their numbers are marked.
+fn hidden(tiers: &[Tier]) -> Page {
+    let text = |tier: &Tier| format!("{tier} has no plateau of its own here: its row may be that of memory.");
+    tiers.iter().map(|tier| paragraph("", text(tier), Ink::Dim)).collect()
+}
+
+/// The levels; numbers of doubtful ones are marked.
+fn table(levels: &[LevelPoint<'_>], doubtful: &[Tier]) -> Page {
+    let value = |level: &LevelPoint<'_>, seen: Option<&Observation>| match seen.map(figure) {
+        Some(cell) if doubtful.contains(&level.tier) => cell.marked(Grade::Suspect),
+        cell => cell.unwrap_or_default(),
+    };
     let footprints = |level: &LevelPoint<'_>| {
         let both = distinct(level.footprints().into_iter().flatten());
         let both: Vec<String> = both.into_iter().map(|bytes| Bytes(bytes).to_string()).collect();
@@ -71,10 +98,10 @@ fn table(levels: &[LevelPoint<'_>]) -> Page {
         cycles.map_or_else(Cell::default, |of| Cell::new(number(of.value, of.unit)))
     };
     let table = Table::of(levels).texts("", |level| level.tier.to_string()).numbers("over", footprints);
-    let table = table.figures("random|ns", |level| value(level.latency)).numbers("cycles", cycles);
+    let table = table.figures("random|ns", |level| value(level, level.latency)).numbers("cycles", cycles);
     let table = table.under(text!["one thread, ", rate_unit()], |table| {
         table.each(LADDER_OPS.into_iter().enumerate(), |table, (at, op)| {
-            table.figures(op, |level| value(level.rates[at]))
+            table.figures(op, |level| value(level, level.rates[at]))
         })
     });
     heading("Each level of the hierarchy, over the largest footprint of at most 75 % of it") + table.table()

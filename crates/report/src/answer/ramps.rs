@@ -1,6 +1,7 @@
 //! Ramps of threads: the rate of whole lines by threads, its shares of channels and link, and what limits it.
 
 use crate::order::distinct;
+use tiermark_model::messages::memory::codes;
 use tiermark_model::{Bytes, Distance, Grade, RampPoint, Run, ThreadRamp, Unit, count_of, thread_ramps};
 use tiermark_page::{
     ABSENT, Cell, Detail, Ink, Page, Table, Text, graded, heading, number, paragraph, percent, rate, rate_unit, text,
@@ -167,6 +168,9 @@ fn reached<'a>(ramp: &'a ThreadRamp<'a>) -> Option<(f64, &'a RampPoint<'a>)> {
 /// The limit in words; `perhaps` where the numbers that it rests on are not trusted.
 fn limit(ramp: &ThreadRamp<'_>) -> String {
     // Where others took part, what they did may have ended the ramp.
+    if let Some(note) = ramp.ceiling.and_then(|found| found.noted(&codes::saturates_far_below)) {
+        return note.text.clone();
+    }
     let perhaps = if ramp.ceiling.is_some_and(|f| f.verdict.grade == Grade::Trusted) { "" } else { "perhaps " };
     match ramp.ceiling.and_then(|f| f.labels.limit()) {
         Some("memory") if ramp.place == Some(Distance::Local) => format!("{perhaps}its memory is the limit"),

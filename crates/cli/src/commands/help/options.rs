@@ -6,8 +6,12 @@ use clap::{Arg, Command};
 const NAMED: usize = 8;
 
 /// The options of a topic, each with the words before the first of them: of `load -k -d` `["load -k", "load -d"]`.
-/// Empty if the topic has at most one option.
-pub(super) fn several(topic: &str) -> Vec<String> {
+/// Empty if the topic has at most one option, or is of another program, where a word may be the value of an option.
+pub(super) fn several(topic: &str, command: &Command) -> Vec<String> {
+    let first = topic.split(' ').next().unwrap_or_default();
+    if !first.starts_with('-') && command.find_subcommand(first).is_none() {
+        return Vec::new();
+    }
     let (options, words): (Vec<&str>, Vec<&str>) = topic.split(' ').partition(|word| word.starts_with('-'));
     let alone = |option: &&str| [&words[..], &[*option]].concat().join(" ");
     if options.len() > 1 { options.iter().map(alone).collect() } else { Vec::new() }
