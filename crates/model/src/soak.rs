@@ -140,7 +140,9 @@ impl Soak {
     /// Wrong words, each counted once: at least so many, where more were read than are kept.
     #[must_use]
     pub fn places(&self) -> u64 {
-        self.wrong.iter().map(|word| (word.node, word.offset)).collect::<BTreeSet<_>>().len() as u64
+        let kept: BTreeSet<(NodeId, u64)> = self.wrong.iter().map(|word| (word.node, word.offset)).collect();
+        // A word that was read is one, whatever was kept of it.
+        (kept.len() as u64).max(self.wrong_words.min(1))
     }
 
     /// Whether each wrong word that was read is among those that are kept.

@@ -50,6 +50,7 @@ fn outcomes(run: &Run) -> Vec<(String, CheckOutcome)> {
 }
 
 const WRONG: &str = "soak.wrong <= 0";
+const LOST: &str = "soak.lost <= 0";
 const SLOWER: &str = "soak.slower <= 5 %";
 
 #[test]
@@ -58,21 +59,26 @@ fn the_file_of_soaks_parses_and_each_limit_has_a_reason_and_a_source() {
     let found = check("made", &with(sound(30)), &file, false).results;
     assert!(found.iter().all(|result| result.why.is_some() && result.source.is_some()), "{found:?}");
     // Both by the rules for soaks, and both by the file.
-    assert_eq!(found.iter().map(|result| &*result.that).collect::<Vec<_>>(), [WRONG, SLOWER, WRONG, SLOWER]);
+    assert_eq!(
+        found.iter().map(|result| &*result.that).collect::<Vec<_>>(),
+        [WRONG, LOST, SLOWER, WRONG, LOST, SLOWER]
+    );
 }
 
 #[test]
 fn a_run_with_wrong_words_or_lost_pages_fails() {
     let of = |soak: Soak| {
         let run = with(soak);
-        (judged(&run).verdict, outcomes(&run)[0].clone())
+        let [wrong, lost] = [0, 1].map(|at| outcomes(&run)[at].1);
+        (judged(&run).verdict, wrong, lost)
     };
     let wrong = of(Soak { wrong_words: 1, ..sound(30) });
-    assert_eq!(wrong, (CheckVerdict::Failed, (WRONG.to_owned(), Failed)));
+    assert_eq!(wrong, (CheckVerdict::Failed, Failed, Passed));
     let lost = LostPage { at: 1.0, node: 0, offset: 0, address: tiermark_model::Hex(0x1000), bytes: Bytes(4096) };
     let lost = of(Soak { lost: vec![lost], ..sound(30) });
-    assert_eq!(lost, (CheckVerdict::Failed, (WRONG.to_owned(), Failed)));
-    assert_eq!(of(sound(30)).1, (WRONG.to_owned(), Passed));
+    assert_eq!(lost, (CheckVerdict::Failed, Passed, Failed));
+    let sound = of(sound(30));
+    assert_eq!((sound.1, sound.2), (Passed, Passed));
 }
 
 #[test]
@@ -91,17 +97,23 @@ fn a_soak_that_proves_nothing_is_not_judged() {
     };
     assert_eq!(reasons(Soak { proven: Some(false), ..sound(30) }), codes::nothing_compared);
     assert_eq!(reasons(Soak { memory: Vec::new(), ..sound(30) }), codes::nothing_compared);
+    // A killed one, and one that did not reach all of its memory, may have missed what is wrong.
+    let ended = Some(tiermark_model::messages::soak::not_at_its_end());
+    assert_eq!(reasons(Soak { ended, ..sound(30) }), codes::soak_ended_early);
+    let mut part = sound(30);
+    part.memory[0].planned = Bytes(2 << 30);
+    assert_eq!(reasons(part), codes::soak_not_covered);
 }
 
 #[test]
 fn a_loss_of_speed_fails_on_bare_metal_only() {
     let slowdown = |after| Some(Slowdown { from: 60.0, before: 100e9, after, throttled: None });
     let mut slow = with(Soak { slowdown: slowdown(89e9), ..sound(30) });
-    assert_eq!(outcomes(&slow)[1], (SLOWER.to_owned(), Failed));
+    assert_eq!(outcomes(&slow)[2], (SLOWER.to_owned(), Failed));
     slow.machine.system.hypervisor = Some("KVM".into());
-    assert_eq!(outcomes(&slow)[1].1, Unjudged);
-    assert_eq!(outcomes(&with(sound(30)))[1].1, Passed);
+    assert_eq!(outcomes(&slow)[2].1, Unjudged);
+    assert_eq!(outcomes(&with(sound(30)))[2].1, Passed);
     // Too few samples say nothing of speed, and the words are judged all the same.
     let short: Vec<CheckOutcome> = outcomes(&with(sound(3))).into_iter().map(|(_, outcome)| outcome).collect();
-    assert_eq!(short[..2], [Passed, Unjudged]);
+    assert_eq!(short[..3], [Passed, Passed, Unjudged]);
 }
