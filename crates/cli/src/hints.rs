@@ -215,7 +215,7 @@ mod tests {
             (&["bandwidth", "--quick", "1M,2M"], "--sizes 1M,2M"),
             (&["stream"], "`tiermark bandwidth --op copy,scale,add,triad"),
             (&["lat_mem_rd", "-t"], "`tiermark latency --layout random`"),
-            (&["lat_mem_rd", "64", "64"], "`tiermark latency --layout stride:64 --sizes 64M`"),
+            (&["lat_mem_rd", "64", "64"], "`tiermark latency --layout stride:64 --sizes 4K,8K,"),
             (&["bw_mem", "512m", "rd"], "`tiermark bandwidth --op read --threads 1 --sizes 512m`"),
             (&["latency", "-b1g"], "`tiermark latency --sizes 1g`"),
             (&["--idle_latency"], "`tiermark latency`"),
@@ -227,7 +227,7 @@ mod tests {
             (&["latency", "--stride", "64"], "`tiermark latency --layout stride:64`"),
             (&["latency", "-d0"], "`tiermark loaded-latency --delays 0`"),
             // The first option of a line says what the line is about.
-            (&["--bandwidth_matrix", "-W2"], "`tiermark matrix --op read"),
+            (&["--bandwidth_matrix", "-W2"], "`tiermark matrix --mix 1:1"),
             // An option that the command at hand has stays one of it.
             (&["matrix", "-W2"], "`tiermark matrix --mix 1:1`"),
             (&["loaded-latency", "-W5"], "`tiermark loaded-latency --mix 0:1`"),

@@ -186,7 +186,10 @@ mod tests {
             ("-X", "tiermark bandwidth --threads cores"),
             ("-b500m", "tiermark latency --sizes 500m"),
             ("mlc -e", "prefetchers stay as they are"),
-            ("lat_mem_rd 64 64", "tiermark latency --layout stride:64 --sizes 64M"),
+            (
+                "lat_mem_rd 64 64",
+                "tiermark latency --layout stride:64 --sizes 4K,8K,16K,32K,64K,128K,256K,512K,1M,2M,4M,8M,16M,32M,64M",
+            ),
             ("bw_mem 512m rd", "tiermark bandwidth --op read --threads 1 --sizes 512m"),
             ("MLC --idle_latency -b2G", "tiermark latency --sizes 2G"),
             ("sudo ./mlc --loaded_latency -i3", "not carried over:"),

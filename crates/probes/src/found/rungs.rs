@@ -60,7 +60,9 @@ pub(super) fn tiers(
             let size = size
                 .filter(|found| !declared_bytes.is_some_and(|declared_bytes| is_declared(*found, declared_bytes)))
                 .or(declared_bytes);
-            let most = size.map_or(u64::MAX, |bytes| bytes / PART).min(past.saturating_sub(1));
+            // A size that is found a little below a power of two is that power, as far as curves resolve it.
+            let half = size.map_or(u64::MAX, |bytes| (bytes as f64 * RESOLVED) as u64 / PART);
+            let most = half.min(past.saturating_sub(1));
             below.as_ref().and_then(|below| steady(below, most))
         };
         // A plateau that ends within the level below is part of that level's end.
