@@ -68,11 +68,14 @@ impl ComparedPair {
         let Some(b) = other else { return pair };
         if let (true, Some(was), Some(is)) = (a.finding.metric.is_of_faults(), a.finding.value, b.finding.value) {
             pair.figure.change = Some((is - was) / was.max(1.0));
-            pair.figure.verdict = match is.total_cmp(&was) {
+            let verdict = match is.total_cmp(&was) {
                 Ordering::Less => ChangeVerdict::Better,
                 Ordering::Equal => ChangeVerdict::Same,
                 Ordering::Greater => ChangeVerdict::Worse,
             };
+            // One that proves nothing has no fewer faults.
+            let why = obstacle(a, b, rules).filter(|_| verdict != ChangeVerdict::Worse);
+            pair.figure.verdict = why.map_or(verdict, ChangeVerdict::NotComparable);
             return pair;
         }
         // The mean that is judged: per cycle where both numbers are.

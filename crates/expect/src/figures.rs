@@ -83,7 +83,10 @@ fn candidate(
     let mut at = At::new(place, term(finding, figure, machine));
     let fewer = is_of_all.then(|| fewer_cores(labels, &at.place, cores)).flatten();
     if let (Ok(Value::Number(number)), Some((used, cores))) = (&at.term, fewer) {
-        at.term = Ok(Value::Number(Range::at_least(number.range.low).into()));
+        at.term = Ok(Value::Number(Number {
+            range: Range::at_least(number.range.low),
+            reach: Range::at_least(number.reach.low),
+        }));
         at = at.with_remark(says::fewer_cores(&figure.to_string(), used, cores));
     }
     let rank = (labels.page() == Some("base"), finding.verdict.grade, badness(figure, finding.value));

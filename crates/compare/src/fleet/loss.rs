@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{ChangedFact, Fact, FleetLoss};
+use tiermark_model::{ChangedFact, Fact, FleetLoss, Quantity};
 use tiermark_stats::{median, student_two_sided};
 
 use crate::fleet::kind::Kind;
@@ -26,7 +26,8 @@ pub(crate) fn losses(kind: &Kind<'_>, allowed: f64) -> Vec<FleetLoss> {
     let mut families: BTreeMap<&str, Changes> = BTreeMap::new();
     for column in &kind.judged.columns {
         let figure = &kind.catalogue.figures[column.figure];
-        if figure.how.metric.is_of_interruptions() {
+        // What a curve shows of a size is known to some 10 %: less than most losses.
+        if figure.how.metric.is_of_interruptions() || figure.how.metric == Quantity::TierSize {
             continue;
         }
         let new = || Changes { less_is_better: figure.less_is_better(), hosts: BTreeMap::new() };

@@ -59,6 +59,8 @@ pub(super) struct Watch<'a> {
     /// Bytes of the pass at the last tick, and when that was.
     last: (Vec<u64>, f64),
     open: [Open; WORKS],
+    /// Pages that were lost before memory was written last.
+    lost_before: usize,
     /// Seconds of each kind of work so far.
     spent: [f64; WORKS],
     reported: f64,
@@ -91,6 +93,7 @@ impl<'a> Watch<'a> {
             work: SoakWork::default(),
             last: (Vec::new(), began),
             open: Default::default(),
+            lost_before: 0,
             spent: [0.0; WORKS],
             reported: began,
             looked: began,
@@ -126,6 +129,9 @@ impl<'a> Watch<'a> {
         self.work = work;
         self.last = (vec![0; self.soak.memory.len()], self.now());
         (self.wrong_before, self.own_words) = (self.soak.wrong_words, 0);
+        if matches!(work, SoakWork::Take | SoakWork::Write) {
+            self.lost_before = self.soak.lost.len();
+        }
     }
 
     /// A look at a pass; whether it is to go on.
@@ -175,12 +181,13 @@ impl<'a> Watch<'a> {
         others
     }
 
-    /// Notes pages that were taken away, each once: several threads may have touched it. Returns those that are new.
+    /// Notes pages that were taken away, each once since memory was written: several threads may have touched it. Returns
+    /// those that are new.
     fn lost(&mut self, pages: &[LostPage]) -> Vec<LostPage> {
         let at = self.seconds();
         let before = self.soak.lost.len();
         for page in pages {
-            if self.soak.lost.iter().all(|known| known.address != page.address) {
+            if self.soak.lost[self.lost_before..].iter().all(|known| known.address != page.address) {
                 self.soak.lost.push(LostPage { at, ..page.clone() });
             }
         }

@@ -56,12 +56,13 @@ pub(super) fn tiers(
         let past = next(level);
         // A footprint that is the same in every run, whatever ends its plateau early: others, or the reach of a TLB.
         let steady = |size: Option<u64>| {
-            // A size that was found near the declared one is that, in each run.
+            // A size that was found near the declared one is that, in each run; another one that is a little below a
+            // power of two is that power, as far as curves resolve it.
             let size = size
                 .filter(|found| !declared_bytes.is_some_and(|declared_bytes| is_declared(*found, declared_bytes)))
+                .map(|found| (found as f64 * RESOLVED) as u64)
                 .or(declared_bytes);
-            // A size that is found a little below a power of two is that power, as far as curves resolve it.
-            let half = size.map_or(u64::MAX, |bytes| (bytes as f64 * RESOLVED) as u64 / PART);
+            let half = size.map_or(u64::MAX, |bytes| bytes / PART);
             let most = half.min(past.saturating_sub(1));
             below.as_ref().and_then(|below| steady(below, most))
         };
