@@ -54,13 +54,13 @@ fn of_soaks(run: &Run, number: SoakNumber) -> Vec<At> {
     let at = |seen: &Observation| {
         let soak = seen.soak.as_deref()?;
         let is_void = soak.checked() == 0 || soak.proven == Some(false);
-        let value = if is_void { Err(says::nothing_compared()) } else { of_soak(seen, soak, number) };
+        let value = if is_void { Err(says::nothing_compared()) } else { of_soak(run, seen, soak, number) };
         Some(At::whole(value.map(Range::exactly)))
     };
     run.observations().filter_map(at).collect()
 }
 
-fn of_soak(seen: &Observation, soak: &Soak, number: SoakNumber) -> Result<f64, Note> {
+fn of_soak(run: &Run, seen: &Observation, soak: &Soak, number: SoakNumber) -> Result<f64, Note> {
     let errors = |count: u64| match &soak.ended {
         _ if count > 0 => Ok(count as f64),
         // Memory that it did not reach may be wrong.
@@ -72,7 +72,7 @@ fn of_soak(seen: &Observation, soak: &Soak, number: SoakNumber) -> Result<f64, N
         SoakNumber::Wrong => errors(soak.places()),
         SoakNumber::Lost => errors(soak.lost.len() as u64),
         SoakNumber::Slower => soak.slower().ok_or_else(says::soak_too_short),
-        SoakNumber::Covered => soak.share_covered().ok_or_else(says::node_sizes_unknown),
+        SoakNumber::Covered => soak.share_covered(&run.machine).ok_or_else(says::node_sizes_unknown),
         SoakNumber::Seconds => Ok(seen.seconds),
         SoakNumber::Kinds => Ok(soak.whole_kinds() as f64),
     }

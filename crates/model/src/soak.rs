@@ -1,13 +1,17 @@
 //! What a soak of memory found: what was written, read back and compared, and every wrong word.
 
+mod wrong;
+
 use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::idset::{CpuId, NodeId};
+use crate::idset::NodeId;
+use crate::machine::Machine;
 use crate::refusal::Note;
 use crate::units::Bytes;
+pub use wrong::{Hex, LostPage, WrongKind, WrongWord};
 
 /// How a soak goes about its memory: part of its threads' role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -151,16 +155,20 @@ impl Soak {
         self.wrong.iter().map(|word| word.times).sum::<u64>() >= self.wrong_words
     }
 
-    /// Kinds of phase that were run on all of the memory.
+    /// Kinds of phase that were run on all of the memory. A copy that was not possible is none of them.
     #[must_use]
     pub fn whole_kinds(&self) -> usize {
-        self.phases.iter().filter(|phase| phase.whole > 0).count()
+        let is_kind =
+            |phase: &&SoakPhase| (phase.pattern, phase.between) != (SoakPattern::Random, SoakBetween::Nothing);
+        self.phases.iter().filter(is_kind).filter(|phase| phase.whole > 0).count()
     }
 
-    /// The share of the nodes' memory that was compared; `None` where the system does not say what they have.
+    /// The share of a machine's memory that was compared; `None` where the system does not say what each node has.
     #[must_use]
-    pub fn share_covered(&self) -> Option<f64> {
-        let all: u64 = self.memory.iter().map(|node| node.of.map(|of| of.0)).sum::<Option<u64>>()?;
+    pub fn share_covered(&self, machine: &Machine) -> Option<f64> {
+        let nodes = machine.memory_nodes();
+        let of = |id: NodeId| machine.memory_of(machine.node(id)?);
+        let all: u64 = nodes.iter().map(of).sum::<Option<u64>>()?;
         let covered: u64 = self.memory.iter().map(|node| node.covered.0).sum();
         (all > 0).then(|| covered as f64 / all as f64)
     }
@@ -174,8 +182,11 @@ impl Soak {
     /// The rates of a node, by its index in [`Self::memory`], in the samples of a work: of those at the level that it
     /// fell to, where it became slower.
     pub fn rates(&self, node: usize, work: SoakWork) -> impl Iterator<Item = f64> {
-        let from = self.slowdown.map_or(0.0, |slow| slow.from);
-        let of_work = self.samples.iter().filter(move |sample| sample.work == work && sample.at > from);
+        let is_of = move |sample: &&SoakSample| sample.work == work;
+        let after = self.slowdown.map(|slow| slow.from);
+        // Where it fell near the end there may be none at that level.
+        let after = after.filter(|from| self.samples.iter().filter(is_of).any(|sample| sample.at > *from));
+        let of_work = self.samples.iter().filter(is_of).filter(move |sample| after.is_none_or(|from| sample.at > from));
         of_work.filter_map(move |sample| sample.rates.get(node).copied()).filter(|rate| *rate > 0.0)
     }
 
@@ -245,101 +256,6 @@ pub struct SoakPhase {
     pub seconds: f64,
     /// Wrong words.
     pub wrong_words: u64,
-}
-
-/// A word of memory that was not what had been written.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct WrongWord {
-    /// Seconds since the soak began.
-    pub at: f64,
-    /// What had been written.
-    pub pattern: SoakPattern,
-    /// What had happened since.
-    pub between: SoakBetween,
-    /// Node of the memory.
-    pub node: NodeId,
-    /// Its place in the memory of the node that the soak holds, bytes.
-    pub offset: u64,
-    /// Its virtual address.
-    pub address: Hex,
-    /// Its physical address; `None` where it may not be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub physical: Option<Hex>,
-    /// The cpu that read it.
-    pub cpu: CpuId,
-    /// The word that had been written.
-    pub expected: Hex,
-    /// The word that was read.
-    pub found: Hex,
-    /// The word when it was read again from memory.
-    pub again: Hex,
-    /// The word after it had been written and read once more.
-    pub rewritten: Hex,
-    /// How often it was read with these bits wrong; the other fields are of the first time.
-    #[serde(default = "once")]
-    pub times: u64,
-}
-
-fn once() -> u64 {
-    1
-}
-
-impl WrongWord {
-    /// The bits that were wrong.
-    #[must_use]
-    pub fn bits(&self) -> u64 {
-        self.expected.0 ^ self.found.0
-    }
-
-    /// What kind of fault it looks like.
-    #[must_use]
-    pub fn kind(&self) -> WrongKind {
-        if self.rewritten != self.expected {
-            WrongKind::Stuck
-        } else if self.again == self.expected {
-            WrongKind::OnTheWay
-        } else {
-            WrongKind::Lost
-        }
-    }
-}
-
-/// What a wrong word did when it was read and written again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum WrongKind {
-    /// Right when it was read again: memory had it, and it changed on the way.
-    OnTheWay,
-    /// Wrong again, and right once it was written again: memory had lost it.
-    Lost,
-    /// Wrong also after it was written again.
-    Stuck,
-}
-
-impl fmt::Display for WrongKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::OnTheWay => "right when read again",
-            Self::Lost => "right when written again",
-            Self::Stuck => "wrong again when written again",
-        })
-    }
-}
-
-/// A page that the kernel took away.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct LostPage {
-    /// Seconds since the soak began.
-    pub at: f64,
-    /// Node of the memory.
-    pub node: NodeId,
-    /// Its place in the memory of the node that the soak holds, bytes.
-    pub offset: u64,
-    /// Its virtual address.
-    pub address: Hex,
-    /// Its bytes.
-    pub bytes: Bytes,
 }
 
 /// The state of the machine at one moment of a soak, and its rates since the moment before.
@@ -442,60 +358,5 @@ impl Slowdown {
         /// Seconds from which minutes are said.
         const MINUTES: f64 = 120.0;
         if self.from < MINUTES { format!("second {:.0}", self.from) } else { format!("minute {:.0}", self.from / 60.0) }
-    }
-}
-
-/// A word or an address; hexadecimal in documents (`0x7f00`), since JSON's numbers have 53 bits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Hex(pub u64);
-
-impl fmt::Display for Hex {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&format!("{:#x}", self.0))
-    }
-}
-
-impl std::str::FromStr for Hex {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let digits = text.strip_prefix("0x").ok_or_else(|| format!("'{text}' does not begin with 0x"))?;
-        u64::from_str_radix(digits, 16).map(Self).map_err(|error| format!("'{text}': {error}"))
-    }
-}
-
-crate::text_serde!(Hex, "a hexadecimal number: 0x7f00");
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_wrong_word_is_named_by_what_it_did_when_it_was_tried_again() {
-        let word = |again, rewritten| WrongWord {
-            at: 1.0,
-            pattern: SoakPattern::Random,
-            between: SoakBetween::Nothing,
-            node: 0,
-            offset: 8,
-            address: Hex(0x7f00_0000_0008),
-            physical: None,
-            cpu: 1,
-            expected: Hex(0xf0),
-            found: Hex(0xf8),
-            again: Hex(again),
-            rewritten: Hex(rewritten),
-            times: 1,
-        };
-        assert_eq!(word(0xf0, 0xf0).kind(), WrongKind::OnTheWay);
-        assert_eq!(word(0xf8, 0xf0).kind(), WrongKind::Lost);
-        assert_eq!(word(0xf8, 0xf8).kind(), WrongKind::Stuck);
-        // A word that changes each time it is looked at is no better than a stuck one.
-        assert_eq!(word(0xf0, 0xf8).kind(), WrongKind::Stuck);
-        assert_eq!(word(0, 0).bits(), 8);
-        let json = serde_json::to_value(word(0, 0)).unwrap();
-        assert_eq!(json["address"], "0x7f0000000008");
-        assert_eq!(serde_json::from_value::<WrongWord>(json).unwrap(), word(0, 0));
-        assert!("7f".parse::<Hex>().is_err() && "0xg".parse::<Hex>().is_err());
     }
 }

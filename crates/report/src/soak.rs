@@ -27,7 +27,7 @@ pub(crate) fn soak(run: &Run, observations: &[&Observation], detail: Detail) -> 
 }
 
 fn one(run: &Run, seen: &Observation, soak: &Soak, detail: Detail) -> Page {
-    let (result, ink) = result(seen, soak);
+    let (result, ink) = result(run, seen, soak);
     let mut out = paragraph("RESULT  ", result, ink);
     out.extend(soak.slowdown.map(|slow| paragraph("  ", slower(&slow), Ink::Warn)));
     out.extend(soak.ended.as_ref().map(|why| paragraph("  ", format!("It ended early: {}.", why.text), Ink::Warn)));
@@ -38,10 +38,12 @@ fn one(run: &Run, seen: &Observation, soak: &Soak, detail: Detail) -> Page {
 }
 
 /// The sentence that one may quote.
-fn result(seen: &Observation, soak: &Soak) -> (Text, Ink) {
+fn result(run: &Run, seen: &Observation, soak: &Soak) -> (Text, Ink) {
     let planned: u64 = soak.memory.iter().map(|node| node.planned.0).sum();
     let covered: u64 = soak.memory.iter().map(|node| node.covered.0).sum();
-    let of_all = soak.share_covered().map_or_else(String::new, |share| format!(" ({} of all memory)", percent(share)));
+    let of_all = soak
+        .share_covered(&run.machine)
+        .map_or_else(String::new, |share| format!(" ({} of all memory)", percent(share)));
     let times = soak.checked() as f64 / (covered as f64).max(1.0);
     let left = planned.saturating_sub(covered);
     let part = if left > 0 { format!("; {} planned but not compared", Bytes(left)) } else { String::new() };
@@ -133,7 +135,7 @@ fn wrong(soak: &Soak, detail: Detail) -> Page {
     });
     let mut out = heading("Wrong words") + table.inked(|_| Ink::Bad).table();
     if listed < soak.wrong.len() {
-        let more = format!("and {} more places (-v)", soak.wrong.len() - listed);
+        let more = format!("and {} more rows (-v)", soak.wrong.len() - listed);
         out += paragraph("  ", &more, Ink::Dim);
     }
     if !soak.has_all_words() {

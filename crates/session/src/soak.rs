@@ -1,9 +1,9 @@
 //! What a soak of memory leaves to be said at the end of a run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_model::messages::soak as says;
-use tiermark_model::{HealthCount, Run, Soak, Throttling, Warning, WrongKind};
+use tiermark_model::{HealthCount, NodeId, Run, Soak, Throttling, Warning, WrongKind};
 
 /// How often processors were throttled in the soaks of a run.
 pub(crate) fn throttling(run: &Run) -> Option<Throttling> {
@@ -14,9 +14,11 @@ pub(crate) fn throttling(run: &Run) -> Option<Throttling> {
 
 /// Warnings of wrong memory and of a loss of speed.
 pub(crate) fn warnings(soak: &Soak) -> Vec<Warning> {
-    let mut kinds: BTreeMap<WrongKind, u64> = BTreeMap::new();
-    soak.wrong.iter().for_each(|word| *kinds.entry(word.kind()).or_default() += 1);
-    let kinds: Vec<String> = kinds.iter().map(|(kind, words)| format!("{words} {kind}")).collect();
+    let mut kinds: BTreeMap<WrongKind, BTreeSet<(NodeId, u64)>> = BTreeMap::new();
+    for word in &soak.wrong {
+        kinds.entry(word.kind()).or_default().insert((word.node, word.offset));
+    }
+    let kinds: Vec<String> = kinds.iter().map(|(kind, words)| format!("{} {kind}", words.len())).collect();
     let wrong = (soak.wrong_words > 0).then(|| says::words_wrong(soak.places(), &kinds.join(", ")));
     let lost = (!soak.lost.is_empty()).then(|| says::pages_lost(soak.lost.len() as u64));
     let slower = soak.slowdown.map(|slow| {

@@ -72,7 +72,7 @@ const READERS: &[(&str, &str)] = &[
     ("model/src/machine/", "files of the kernel and of firmware"),
     ("model/src/messages/files.rs", "errors of parsers"),
     ("model/src/setup.rs", "reads what its Display writes"),
-    ("model/src/soak.rs", "reads what its Display writes"),
+    ("model/src/soak/wrong.rs", "reads what its Display writes"),
     ("model/src/testing.rs", "ids of kernels of tests"),
     ("model/src/tier.rs", "reads what its Display writes"),
     ("page/src/text.rs", "signs that a terminal lacks"),

@@ -258,7 +258,8 @@ impl Soaking<'_> {
             // Once more, by a cpu far away: it comes another way.
             self.read(Pass { work: SoakWork::ReadFar, pattern, between, half, until })?;
         }
-        phase.whole = u32::from(written.is_whole && has_rested && read.is_whole);
+        let is_held = self.watch.soak.memory.iter().all(|node| node.held >= node.planned);
+        phase.whole = u32::from(is_held && written.is_whole && has_rested && read.is_whole);
         phase.checked = self.watch.soak.checked() - checked;
         phase.seconds = self.watch.now() - began;
         phase.wrong_words = self.watch.soak.wrong_words - wrong;

@@ -24,9 +24,9 @@ pub enum Half {
     /// All of it.
     #[default]
     Both,
-    /// The chunks of its first half; none of a share that is one chunk.
+    /// The first half of the chunks; empty if there is only one.
     First,
-    /// All others.
+    /// The other chunks.
     Second,
 }
 
