@@ -58,7 +58,7 @@ fn both_nodes_are_held_and_compared_and_a_lower_limit_ends_it() {
     let copied = phases.iter().find(|phase| phase["between"] == "copied").unwrap_or_else(|| panic!("{both}"));
     assert!(copied["whole"].as_u64() > Some(0), "{copied}");
     assert_bound(&left, &both);
-    // A user who may not lock memory is told the limit.
+    // A user who may not lock so much memory is told which limit forbids it.
     let said = left.text("other.txt");
     assert!(left.code("other") == 4 && said.contains("ulimit -l"), "{said}");
     let limited = soak(&left, "limited");

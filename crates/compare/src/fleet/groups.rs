@@ -11,9 +11,8 @@ use tiermark_stats::benjamini_hochberg;
 
 use crate::fleet::catalogue::Catalogue;
 use crate::fleet::facts::{Common, HostFact, most_common};
-use crate::fleet::judge::{GroupTest, Judged};
+use crate::fleet::judge::{GroupTest, Judged, threshold};
 use crate::fleet::record::HostRecord;
-use crate::fleet::spread::is_small;
 
 /// Expected share of false ones among the groups that are called worse. A false one makes several hosts odd, so that it
 /// is less than the level of single hosts.
@@ -130,7 +129,8 @@ fn tested(
     // One that is as good as the others has not lost what its group has.
     let has_lost = |host: &&usize| {
         let off = judged.families[family].get(host).map(|mean| mean.off);
-        off.is_some_and(|off| (off - worse).abs() < (off - better).abs() && !is_small(off - better))
+        let small = (1.0 + threshold(&figure.how.metric)).ln();
+        off.is_some_and(|off| (off - worse).abs() < (off - better).abs() && (off - better).abs() > small)
     };
     let hosts = fact.groups[place].hosts.iter().filter(has_lost).copied().collect();
     let group = OddGroup { fact: fact.fact, place, against, family: family.to_owned(), hosts, p_value };

@@ -17,8 +17,13 @@ use crate::fleet::spread::{FamilyScatter, Spread, Usual, Value, tested};
 use crate::fleet::{FEWEST, LEVEL};
 use crate::{Scatter, THRESHOLD};
 
-/// A difference of a cache's size up to which it is none: a latency curve shows a size to some 10 %.
-pub(crate) const SIZE_THRESHOLD: f64 = 0.125;
+/// Cache sizes that differ by no more than this count as equal: a latency curve shows a size to within some 10 %.
+const SIZE_THRESHOLD: f64 = 0.125;
+
+/// The relative difference up to which two values of a quantity are the same in practice.
+pub(crate) fn threshold(metric: &Quantity) -> f64 {
+    if *metric == Quantity::TierSize { SIZE_THRESHOLD } else { THRESHOLD }
+}
 
 /// A value of a host, where its figure has a column.
 pub(crate) struct Cell {
@@ -98,8 +103,8 @@ impl Prior {
             true => Scatter::in_cycles(),
             false => Scatter::of_quantity(&figure.how.metric, self.is_guest),
         };
-        let threshold = if figure.how.metric == Quantity::TierSize { SIZE_THRESHOLD } else { THRESHOLD };
-        Usual { variance: scatter.variance(numbers) * self.runs, small: (1.0 + threshold).ln() }
+        let small = (1.0 + threshold(&figure.how.metric)).ln();
+        Usual { variance: scatter.variance(numbers) * self.runs, small }
     }
 }
 

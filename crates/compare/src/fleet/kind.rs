@@ -209,7 +209,15 @@ impl<'a> Kind<'a> {
         let columns = self.judged.columns.iter().filter(|column| is_of(&figure(column).family));
         let sharp =
             columns.filter_map(|column| Some((column, column.cells.get(&at).filter(|of| !of.reading.is_open)?)));
-        let Some((column, cell)) = sharp.max_by(|(_, a), (_, b)| a.off.abs().total_cmp(&b.off.abs())) else { return };
+        // The one that shows the cause, not another one that differs in the other direction.
+        let is_worse = cause.is_worse.unwrap_or(true);
+        let shows = |(column, cell): &(&judge::Column, &judge::Cell)| {
+            figure(column).less_is_better().is_none_or(|less| ((cell.off > 0.0) == less) == is_worse)
+        };
+        let Some((column, cell)) = sharp.filter(shows).max_by(|(_, a), (_, b)| a.off.abs().total_cmp(&b.off.abs()))
+        else {
+            return;
+        };
         let [own, peers] = [cell.reading.ln, column.median].map(|ln| with_unit(ln.exp(), figure(column).unit, SHORT));
         (cause.value, cause.peers) = (Some(own), Some(peers));
     }

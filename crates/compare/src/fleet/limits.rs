@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::fleet::FEWEST;
 use crate::fleet::catalogue::{less_is_better, of_local_memory};
-use crate::fleet::judge::SIZE_THRESHOLD;
+use crate::fleet::judge::threshold;
 use tiermark_model::{
     Fact, FigureName, Fleet, GIB, HostKind, KindFact, KindFigure, MIB, MemoryFigure, Quantity, Tier, Unit,
 };
@@ -12,9 +12,6 @@ use tiermark_model::{
 /// Standard deviations between hosts from the median to a limit. Of 1,000 sound servers with 30 figures each, chance
 /// alone takes one below (normal distribution).
 const WIDE: f64 = 4.0;
-/// The least room, as a share of the median: what `compare` calls the same.
-const LEAST: f64 = crate::THRESHOLD;
-
 /// Share of the time that interruptions may take on a sound server: its figures are given without them, and a limit near
 /// the 0.0 % of an idle one would say nothing of it.
 const INTERRUPTED: f64 = 0.01;
@@ -65,14 +62,17 @@ const CUT: usize = 200;
 pub fn limits(fleet: &Fleet) -> Option<String> {
     let kind = fleet.kinds.first()?;
     let figures: Vec<String> = named(kind).into_iter().filter_map(figure).collect();
-    let has = |wanted: MemoryFigure| kind.figures.iter().any(|figure| of_local_memory(&figure.family) == Some(wanted));
+    let is_of =
+        |figure: &KindFigure, wanted| memory(figure) == Some(wanted) && of_local_memory(&figure.family) == Some(wanted);
+    let has = |wanted: MemoryFigure| kind.figures.iter().any(|figure| is_of(figure, wanted));
     if fleet.is_change || !MemoryFigure::ALL.into_iter().all(has) {
         return None;
     }
     let mut out = format!(
         "# Limits for `tiermark check --expect`. Each limit of a figure lies {WIDE} standard deviations, and at least {:.0} \
-         %, from the\n# median of {} hosts. Facts that most of these hosts share follow. Hardware: {}.\n",
-        LEAST * 100.0,
+         % (sizes: {:.1} %), from\n# the median of {} hosts. Facts that most of these hosts share follow. Hardware: {}.\n",
+        crate::THRESHOLD * 100.0,
+        threshold(&Quantity::TierSize) * 100.0,
         kind.hosts,
         described(kind)
     );
@@ -110,7 +110,7 @@ fn described(kind: &HostKind) -> String {
     format!("{product}{} x {cpu}", kind.sockets).replace(|c: char| c.is_control(), " ")
 }
 
-/// The name of a figure in expectations; `None` if it has none there.
+/// The name that files for `check` have for a figure; `None` if they have none.
 fn name(figure: &KindFigure) -> Option<&str> {
     match figure.metric {
         Quantity::CoreClock => Some("core.clock"),
@@ -155,8 +155,7 @@ fn edge(figure: &KindFigure) -> Option<(bool, f64)> {
         // Shares scatter by factors.
         return Some((true, (figure.median * (WIDE * figure.sd).exp()).max(INTERRUPTED)));
     }
-    // The range in which `check` knows a size makes up for its scatter.
-    let room = if figure.metric == Quantity::TierSize { SIZE_THRESHOLD } else { (WIDE * figure.sd).max(LEAST) };
+    let room = (WIDE * figure.sd).max(threshold(&figure.metric));
     Some((less_is_better, figure.median * if less_is_better { 1.0 + room } else { 1.0 - room }))
 }
 

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{ChangedFact, Fact, FleetLoss, Quantity};
+use tiermark_model::{ChangedFact, Fact, FleetLoss};
 use tiermark_stats::{median, student_two_sided};
 
+use crate::fleet::judge::threshold;
 use crate::fleet::kind::Kind;
-use crate::fleet::spread::{FLOOR, OF_MEDIAN, is_small};
+use crate::fleet::spread::{FLOOR, OF_MEDIAN};
 use crate::fleet::{FEWEST, LEVEL};
 
 /// Share of its figures by which the median host of a kind may be worse.
@@ -15,6 +16,8 @@ pub(crate) const ALLOWED: f64 = 0.05;
 /// The changes of a family, on logarithms, by the host's place in the kind.
 struct Changes {
     less_is_better: Option<bool>,
+    /// The share up to which a change is none in practice.
+    threshold: f64,
     hosts: BTreeMap<usize, Vec<f64>>,
 }
 
@@ -26,11 +29,11 @@ pub(crate) fn losses(kind: &Kind<'_>, allowed: f64) -> Vec<FleetLoss> {
     let mut families: BTreeMap<&str, Changes> = BTreeMap::new();
     for column in &kind.judged.columns {
         let figure = &kind.catalogue.figures[column.figure];
-        // What a curve shows of a size is known to some 10 %: less than most losses.
-        if figure.how.metric.is_of_interruptions() || figure.how.metric == Quantity::TierSize {
+        if figure.how.metric.is_of_interruptions() {
             continue;
         }
-        let new = || Changes { less_is_better: figure.less_is_better(), hosts: BTreeMap::new() };
+        let (less_is_better, threshold) = (figure.less_is_better(), threshold(&figure.how.metric));
+        let new = || Changes { less_is_better, threshold, hosts: BTreeMap::new() };
         let Changes { hosts, .. } = families.entry(&figure.family).or_insert_with(new);
         for (host, cell) in column.cells.iter().filter(|(_, cell)| !cell.reading.is_open) {
             hosts.entry(*host).or_default().push(cell.reading.ln);
@@ -40,7 +43,7 @@ pub(crate) fn losses(kind: &Kind<'_>, allowed: f64) -> Vec<FleetLoss> {
     let facts: Vec<ChangedFact> = kind.changed().into_iter().filter(is_of_most).collect();
     let tests = families.len();
     let documents = |at: usize| Some([before.get(at).copied()??.file.clone(), kind.records[at].file.clone()]);
-    let loss = |(family, Changes { less_is_better, hosts }): (&str, Changes)| {
+    let loss = |(family, Changes { less_is_better, threshold, hosts }): (&str, Changes)| {
         let sign = if less_is_better? { 1.0 } else { -1.0 };
         let of_host = |all: &Vec<f64>| all.iter().sum::<f64>() / all.len() as f64;
         let (places, means): (Vec<usize>, Vec<f64>) = hosts.iter().map(|(at, all)| (*at, of_host(all))).unzip();
@@ -48,7 +51,7 @@ pub(crate) fn losses(kind: &Kind<'_>, allowed: f64) -> Vec<FleetLoss> {
         let apart = |(_, mean): &(&usize, &f64)| (**mean - middle).abs();
         let nearest = places.iter().zip(&means).min_by(|a, b| apart(a).total_cmp(&apart(b)))?.0;
         let change = middle.exp() - 1.0;
-        let worse = means.iter().filter(|off| *off * sign > 0.0 && !is_small(**off)).count();
+        let worse = means.iter().filter(|off| *off * sign > (1.0 + threshold).ln()).count();
         let loss = || FleetLoss {
             kind: kind.at as u64,
             family: family.to_owned(),
@@ -57,7 +60,7 @@ pub(crate) fn losses(kind: &Kind<'_>, allowed: f64) -> Vec<FleetLoss> {
             facts: facts.clone(),
             documents: documents(*nearest),
         };
-        (change * sign > allowed && is_beyond_chance(middle, &means, tests)).then(loss)
+        (change * sign > allowed.max(threshold) && is_beyond_chance(middle, &means, tests)).then(loss)
     };
     let mut found: Vec<FleetLoss> = families.into_iter().filter_map(loss).collect();
     found.sort_by(|a, b| b.change.abs().total_cmp(&a.change.abs()));

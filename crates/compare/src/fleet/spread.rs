@@ -9,8 +9,6 @@
 
 use tiermark_stats::{median, student_quantile, student_two_sided};
 
-use crate::THRESHOLD;
-
 /// Standard deviation of a normal distribution per half the length of its shortest half (least median of squares:
 /// Rousseeuw, Journal of the American Statistical Association 79(388), 1984).
 const OF_HALF: f64 = 1.4826;
@@ -144,11 +142,6 @@ impl Spread {
     pub(crate) fn p_value(&self, off: f64, more: f64) -> f64 {
         student_two_sided(off / (self.variance + more).sqrt(), self.degrees).unwrap_or(1.0)
     }
-}
-
-/// Whether a difference is none in practice.
-pub(crate) fn is_small(off: f64) -> bool {
-    off.abs() <= (1.0 + THRESHOLD).ln()
 }
 
 #[cfg(test)]

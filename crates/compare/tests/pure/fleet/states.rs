@@ -189,7 +189,7 @@ fn what_all_hosts_lost_together_is_a_change_of_the_fleet() {
     assert!((loss.change + 0.2).abs() < 0.02 && loss.hosts == [12, 12], "{loss:?}");
     let facts: Vec<(&str, &str)> = loss.facts.iter().map(|of| (of.before.as_str(), of.now.as_str())).collect();
     assert_eq!(facts, [("1.0", "2.0")]);
-    // What changed is told without a loss, too.
+    // What changed is shown also where nothing was lost.
     let sound = judged(1.0, None);
     let changed: Vec<_> = sound.kinds[0].changed.iter().map(|of| (of.fact, of.now.as_str(), of.hosts)).collect();
     assert!(sound.losses.is_empty());
