@@ -205,8 +205,8 @@ impl LaidOut for Fleet {
         Layout::new(
             (
                 HOSTS,
-                "The names of odd hosts that are worse than their peers, one a line (exit code 3 and no name: all odd \
-                 hosts are better)",
+                "The names of odd hosts that are worse than their peers, one a line (no name with exit code 3: no odd \
+                 host is worse)",
             ),
             |fleet, _, _| tiermark_exports::fleet_hosts(fleet),
         ),

@@ -73,7 +73,7 @@ impl ComparedPair {
                 Ordering::Equal => ChangeVerdict::Same,
                 Ordering::Greater => ChangeVerdict::Worse,
             };
-            // One that proves nothing has no fewer faults.
+            // An invalid run cannot show fewer faults.
             let why = obstacle(a, b, rules).filter(|_| verdict != ChangeVerdict::Worse);
             pair.figure.verdict = why.map_or(verdict, ChangeVerdict::NotComparable);
             return pair;

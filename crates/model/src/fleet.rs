@@ -1,6 +1,7 @@
 //! Many hosts judged by their peers, as data.
 
 mod failed;
+mod family;
 
 use std::collections::BTreeMap;
 
@@ -14,6 +15,7 @@ use crate::refusal::{Note, Refusal};
 use crate::units::Unit;
 use crate::words::shell_word;
 pub use failed::{FAILED_HOST_SCHEMA, FailedHost, HostFailure};
+pub use family::family_words;
 
 /// Schema of hosts judged by their peers ([`Fleet`]).
 pub const FLEET_SCHEMA: &str = "tiermark/fleet/1";
@@ -270,7 +272,7 @@ pub struct FleetHost {
     /// Why it differs, the likeliest cause first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<HostCause>,
-    /// Whether it is odd, and better than its peers in all that it is odd by: no fault of its own.
+    /// Whether it is odd, and better than its peers in all that makes it odd.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_better: bool,
     /// Why it is not judged.

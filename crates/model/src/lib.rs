@@ -109,7 +109,7 @@ pub use file_memory::FileMemory;
 pub use fleet::{
     ChangedFact, DailyRate, FAILED_HOST_SCHEMA, FLEET_SCHEMA, FailedHost, Fleet, FleetHost, FleetLoss, HostCause,
     HostFailure, HostFamily, HostFigure, HostKind, HostState, KindFact, KindFigure, OtherValue, VisibleLoss, explains,
-    short_number,
+    family_words, short_number,
 };
 pub use health::{
     ErrorKind, HealthCount, MemoryErrors, PoisonedMemory, PoisonedNode, QuotaStops, RunHealth, Throttling,

@@ -65,7 +65,7 @@ pub enum SoakBetween {
     Copied,
     /// Many cpus take turns at writing the same lines.
     Hammered,
-    /// One half is left at rest for some seconds while the other is read, and then the other one.
+    /// Each half in turn rests for some seconds while the other is read.
     Rested,
 }
 
@@ -90,7 +90,7 @@ pub struct Soak {
     pub phases: Vec<SoakPhase>,
     /// Wrong words, each counted each time that it was read.
     pub wrong_words: u64,
-    /// The words, each with the same wrong bits once: [`Self::MOST_WORDS`] at most.
+    /// Wrong words, one for each place and set of wrong bits: [`Self::MOST_WORDS`] at most.
     pub wrong: Vec<WrongWord>,
     /// Pages that the kernel took away because their contents were lost.
     pub lost: Vec<LostPage>,
@@ -110,7 +110,7 @@ pub struct Soak {
 impl Soak {
     /// Wrong words that a document keeps: more are of one fault.
     pub const MOST_WORDS: usize = 1000;
-    /// Kinds of phase: pattern, and what happens between writing and reading.
+    /// Number of kinds of phase: pattern, and what happens between writing and reading.
     pub const KINDS: usize = 8;
 
     /// Bytes that were read back and compared, each time counted.

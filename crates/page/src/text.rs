@@ -104,11 +104,17 @@ fn fold(text: &str, columns: usize, breakable: impl Fn(&str) -> bool) -> Vec<Str
             line.push_str(word);
             continue;
         }
-        for c in word.chars() {
-            if !line.is_empty() && width(&line) + width(c.encode_utf8(&mut [0; 4])) > columns {
+        // A long list breaks after a comma: its numbers stay whole.
+        for piece in word.split_inclusive(',') {
+            if !line.is_empty() && width(&line) + width(piece) > columns {
                 lines.push(std::mem::take(&mut line));
             }
-            line.push(c);
+            for c in piece.chars() {
+                if !line.is_empty() && width(&line) + width(c.encode_utf8(&mut [0; 4])) > columns {
+                    lines.push(std::mem::take(&mut line));
+                }
+                line.push(c);
+            }
         }
     }
     if !line.is_empty() || lines.is_empty() {
@@ -155,13 +161,14 @@ mod tests {
     fn wraps_at_spaces_and_keeps_paths_whole() {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap("abcdefgh", 3), ["abc", "def", "gh"]);
+        assert_eq!(wrap("of 4K,128K,2560K,3M", 9), ["of", "4K,128K,", "2560K,3M"]);
         assert_eq!(wrap("see /sys/devices/system/node now", 10), ["see", "/sys/devices/system/node", "now"]);
         assert_eq!(wrap("", 5), [""]);
     }
 
     proptest! {
         #[test]
-        fn hard_wrapping_never_exceeds_and_loses_nothing(text in "[a-z/ ×日]{0,80}", columns in 2usize..30) {
+        fn hard_wrapping_never_exceeds_and_loses_nothing(text in "[a-z/, ×日]{0,80}", columns in 2usize..30) {
             let lines = wrap_hard(&text, columns);
             prop_assert!(lines.iter().all(|l| width(l) <= columns));
             let letters = |t: &str| t.chars().filter(|c| !c.is_whitespace()).collect::<String>();

@@ -30,7 +30,7 @@ fn one(run: &Run, seen: &Observation, soak: &Soak, detail: Detail) -> Page {
     let (result, ink) = result(run, seen, soak);
     let mut out = paragraph("RESULT  ", result, ink);
     out.extend(soak.slowdown.map(|slow| paragraph("  ", slower(&slow), Ink::Warn)));
-    out.extend(soak.ended.as_ref().map(|why| paragraph("  ", format!("It ended early: {}.", why.text), Ink::Warn)));
+    out.extend(soak.ended.as_ref().map(|why| paragraph("  ", format!("Incomplete: {}.", why.text), Ink::Warn)));
     out += wrong(soak, detail) + lost(soak);
     out += heading("Memory that was compared") + memory(soak);
     out += heading("Phases") + phases(soak);
@@ -139,7 +139,7 @@ fn wrong(soak: &Soak, detail: Detail) -> Page {
         out += paragraph("  ", &more, Ink::Dim);
     }
     if !soak.has_all_words() {
-        out += paragraph("  ", "More wrong words were read than are listed: they were counted only.", Ink::Dim);
+        out += paragraph("  ", "Only the first 1,000 wrong words are kept; the others are counted.", Ink::Dim);
     }
     out.extend(shorted(soak).map(|line| {
         let text = format!(
@@ -197,7 +197,7 @@ fn phases(soak: &Soak) -> Page {
         .texts("pattern", |phase: &SoakPhase| phase.pattern.to_string())
         .texts("between writing and reading", |phase| phase.between.to_string())
         .numbers("times", |phase| phase.times.to_string())
-        .numbers("whole", |phase| phase.whole.to_string())
+        .numbers("on all", |phase| phase.whole.to_string())
         .numbers("compared", |phase| Bytes(phase.checked).to_string())
         .numbers("wrong", |phase| phase.wrong_words.to_string());
     table.inked(ink).table().into()
@@ -293,7 +293,7 @@ fn state(run: &Run, soak: &Soak) -> Page {
         out += paragraph("", format!("Meanwhile: {}.", said.join(", ")), Ink::Plain);
     }
     if is_short {
-        let text = "Whether the server kept its speed is not judged: less than 20 samples of reading.";
+        let text = "Whether the server kept its speed is not judged: fewer than 20 samples of reading.";
         out += paragraph("", text, Ink::Dim);
     }
     if unknown {

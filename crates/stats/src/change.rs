@@ -125,7 +125,7 @@ pub fn least_step_p(n: usize, fewest: usize) -> Option<f64> {
     Some((2.0 * (-log_choose(n, fewest)).exp() * places as f64 * kinds).min(1.0))
 }
 
-/// The step of a series that has one at most, with at least `fewest` values on either side: where the absolute
+/// The step of a series with at most one, with at least `fewest` values on either side: where the absolute
 /// deviations from the medians of both sides are least (Bai, "Least Absolute Deviation Estimation of a Shift",
 /// Econometric Theory 11(3), 1995), so that small differences elsewhere do not hide a large one near an end. The p-value
 /// is that of Mann & Whitney, exact for a few values among many, times the number of places (Bonferroni).

@@ -130,7 +130,7 @@ pub(crate) struct PlaceArgs {
     /// Map the memory of --memory to read only once it is filled
     #[arg(long, requires = "memory", hide_short_help = true)]
     pub(crate) read_only: bool,
-    /// Most memory to use [default: half of the free memory; soak: nine tenths]
+    /// Most memory to use [default: half of the free; scan, soak: nine tenths]
     ///
     /// A size, or a share of the free memory, as in 25%. At most nine tenths of the free memory, on each node and in
     /// the control group.

@@ -46,8 +46,7 @@ pub(crate) struct FleetArgs {
         long, value_name = "FORMAT", default_value = "text", value_parser = layouts::<Fleet>(), conflicts_with = "json",
     )]
     pub(crate) format: &'static Layout<Fleet>,
-    /// With --format hosts: only hosts with a known cause (reported, or a fact that statistics confirm), not those that are
-    /// only slow
+    /// With --format hosts: only hosts with a sure cause: reported by the system, or confirmed by statistics
     #[arg(long, requires = "format")]
     pub(crate) sure: bool,
     /// With --format hosts: at most this share of the measured hosts, the worst first, and at least one

@@ -144,7 +144,7 @@ fn no_help(topic: &str, command: &clap::Command) -> Failure {
     }
     let tool = topic.split(' ').next().filter(|first| other_tools::tools().contains(first) && topic != *first);
     let near = match tool {
-        Some(tool) => format!("; `tiermark help {tool}` lists the commands of {tool} that have one here."),
+        Some(tool) => format!("; `tiermark help {tool}` lists the commands of {tool} that tiermark replaces."),
         None => names::nearest(topic, &all),
     };
     let near = if near.is_empty() { "." } else { &near };

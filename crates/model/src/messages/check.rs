@@ -96,8 +96,7 @@ messages! {
 
     Note bound_does_not_decide(): "this bound does not decide: measure again on a quiet machine, or with --full";
 
-    Note shared_may_pass(): "shared with other programs, and its interval reaches the limit: measured again on a quiet \
-        machine, it may pass";
+    Note shared_may_pass(): "other programs ran, and the interval reaches the limit: run it again on a quiet machine";
 
     Note fewer_cores(name: &str, used: u64, cores: u64):
         { format!("{name} was measured on {used} of {}, so it is a lower bound", count_of(cores, "core")) };
@@ -160,9 +159,9 @@ messages! {
 
     Note nothing_compared(): "the soak compared no memory, or did not prove that it would find an error";
 
-    Note soak_too_short(): "the soak was too short to judge its speed: less than 20 samples of reading";
+    Note soak_too_short(): "the soak was too short to judge its speed: fewer than 20 samples of reading";
 
-    Note soak_not_covered(): "the soak did not reach all of the memory that it was to compare: give it more time";
+    Note soak_not_covered(): "the soak did not compare all planned memory: give it more time (--time)";
 
     Note soak_ended_early(why: &str): "the soak ended early: {why}";
 

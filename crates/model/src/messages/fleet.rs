@@ -1,7 +1,7 @@
 //! What is to be known of the documents of many hosts.
 
 use super::rows::messages;
-use crate::count_of;
+use crate::{count_of, family_words};
 
 messages! {
     /// A host that has too few peers.
@@ -29,7 +29,8 @@ messages! {
             const NAMED: usize = 6;
             let more = families.len().saturating_sub(NAMED);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            format!("no host was judged in {}{more}", families[..families.len().min(NAMED)].join(", "))
+            let words: Vec<String> = families.iter().take(NAMED).map(|family| family_words(family)).collect();
+            format!("no host was judged in {}{more}", words.join("; "))
         };
 
     /// A host whose figures were measured under another setting; `value`: its setting.

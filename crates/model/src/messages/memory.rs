@@ -130,7 +130,7 @@ messages! {
         {
             let of = |what: &str, full: &str, option: &str| {
                 format!("it levels off at {share} of what the {what} in theory, far below the {full} that full ones \
-                    reach: check {option}, or what else slows it")
+                    reach: check {option}, or look for another cause")
             };
             if of_link { of("link carries", "80 to 100 %", "--link-rate") } else { of("channels carry", "75 to 95 %", "--peak") }
         };

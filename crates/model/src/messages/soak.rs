@@ -26,13 +26,13 @@ messages! {
         "end them, take less memory (--max-mem), or run it all the same (--force)";
 
     Note memory_wanted(left: Bytes, least: Bytes):
-        "only {left} of memory are free, less than {least}: other programs took memory, or a limit was lowered";
+        "only {left} of memory is free, less than {least}: other programs took memory, or a limit was lowered";
 
-    Note failed(why: &str): "error: {why}";
+    Note failed(why: &str): "a failure: {why}";
 
     Note stopped_by_user(): "it was stopped";
 
-    Note not_at_its_end(): "tiermark was killed, or still runs";
+    Note not_at_its_end(): "it was killed, or is still running";
 
     Refusal comparison_unproven(node: NodeId):
         "the comparison on node {node}", "the comparison missed a bit that tiermark flipped",
@@ -40,7 +40,7 @@ messages! {
 
     Warning pages_lost(pages: u64):
         { format!("{} lost: errors that could not be corrected", count_of(pages, "page")) },
-        "a program that uses such a page is ended",
+        "the kernel kills programs that use them",
         "take the server out of service and have the memory replaced; the report has the addresses";
 
     Warning words_wrong(words: u64, kinds: &str):

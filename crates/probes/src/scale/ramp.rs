@@ -36,7 +36,7 @@ pub(super) enum Limit {
     Memory,
     /// The way between two nodes.
     Link,
-    /// What the shapes name carries far less than it does in theory.
+    /// The limit by shape is far below its theoretical rate.
     Unclear,
 }
 

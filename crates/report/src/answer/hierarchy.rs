@@ -78,7 +78,7 @@ fn near_memory(levels: &[LevelPoint<'_>], run: &Run) -> Vec<Tier> {
 
 /// Why their numbers are marked.
 fn hidden(tiers: &[Tier]) -> Page {
-    let text = |tier: &Tier| format!("{tier} has no plateau of its own here: its row may be that of memory.");
+    let text = |tier: &Tier| format!("{tier} has no plateau of its own here: its numbers may be those of memory.");
     tiers.iter().map(|tier| paragraph("", text(tier), Ink::Dim)).collect()
 }
 

@@ -1,7 +1,9 @@
 //! Hosts judged by their peers: the odd ones with why, what the others share, and what is missing.
 
 use tiermark_model::messages::fleet as says;
-use tiermark_model::{ChangedFact, Fact, Fleet, FleetHost, FleetLoss, HostKind, HostState, KindFigure, count_of};
+use tiermark_model::{
+    ChangedFact, Fact, Fleet, FleetHost, FleetLoss, HostKind, HostState, KindFigure, count_of, family_words,
+};
 use tiermark_page::{
     ABSENT, Cell, Detail, Ink, Page, Table, Text, bullet, heading, height, number, paragraph, percent, space,
 };
@@ -9,7 +11,7 @@ use tiermark_page::{
 use crate::judgements::compare::signed;
 use crate::judgements::fleet_facts::{facts, may_miss};
 use crate::judgements::fleet_hosts::{hosts, rows, why};
-use crate::judgements::fleet_words::{family_words, kind_figure_names};
+use crate::judgements::fleet_words::kind_figure_names;
 
 /// Columns of the picture of a figure's distribution.
 const BINS: usize = 8;

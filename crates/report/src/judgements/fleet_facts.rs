@@ -1,9 +1,7 @@
 //! The facts of a kind of hosts in words, which a text and a page share: what differs, what changed, what nobody knows.
 
-use tiermark_model::{ChangedFact, Fact, HostKind, KindFact};
+use tiermark_model::{ChangedFact, Fact, HostKind, KindFact, family_words};
 use tiermark_page::{Detail, Page, Text, glued, labelled, percent, text};
-
-use crate::judgements::fleet_words::family_words;
 
 /// Values of a fact, and hosts with one, that are named.
 const VALUES: usize = 3;

@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiermark_model::{FleetHost, HostCause, HostKind, HostState};
+use tiermark_model::{FleetHost, HostCause, HostKind, HostState, family_words};
 use tiermark_page::{ABSENT, Cell, Detail, Ink, Page, Table};
 
 use crate::judgements::fleet_facts::few;
-use crate::judgements::fleet_words::{difference, family_words};
+use crate::judgements::fleet_words::difference;
 
 /// Families with a column of their own.
 const COLUMNS: usize = 3;

@@ -22,5 +22,5 @@ pub use fleet::{fleet, kind_words};
 pub(crate) use fleet::{losses, tally, unseen};
 pub(crate) use fleet_facts::{CHANGES, changed, empty, facts_unread};
 pub(crate) use fleet_words::difference as family_difference;
-pub use fleet_words::{family_words, kind_figure_names};
+pub use fleet_words::kind_figure_names;
 pub use history::{history, history_of_figures, history_unreadable};

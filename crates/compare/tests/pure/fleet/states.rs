@@ -153,16 +153,16 @@ fn nobody_is_alike_whose_memory_was_not_judged() {
         let has = |state| fleet.hosts.iter().filter(|host| host.state == state).count();
         (note.map(|note| note.text.clone()), has(HostState::NotJudged), has(HostState::Alike))
     };
-    let local = "dram.bandwidth.all, dram.bandwidth.one, dram.latency";
+    let local = "DRAM, all cores; DRAM, one core; DRAM latency";
     let said = |families: &str| Some(format!("no host was judged in {families}"));
-    let remote = "dram.remote.bandwidth.all, dram.remote.bandwidth.one, dram.remote.latency";
-    assert_eq!(lost(&judged(|_| true)), (said(&format!("{local}, {remote}")), 8, 0));
+    let remote = "remote DRAM, all cores; remote DRAM, one core; remote DRAM latency";
+    assert_eq!(lost(&judged(|_| true)), (said(&format!("{local}; {remote}")), 8, 0));
     let latency = lost(&judged(|finding| finding.metric == Quantity::Latency));
-    assert_eq!(latency, (said("dram.latency, dram.remote.latency"), 8, 0));
+    assert_eq!(latency, (said("DRAM latency; remote DRAM latency"), 8, 0));
     assert_eq!(lost(&judged(|_| false)), (None, 0, 8));
     // Memory of other nodes, and random accesses, say nothing of the rates of local memory.
     let of_local = judged(|finding| finding.labels.tier() == Some(Tier::Dram));
-    assert_eq!(lost(&of_local), (said("dram.bandwidth.all, dram.bandwidth.one"), 8, 0));
+    assert_eq!(lost(&of_local), (said("DRAM, all cores; DRAM, one core"), 8, 0));
     let never = judged(|finding| finding.labels.tier() == Some(Tier::Dram) && finding.labels.op().is_some());
     assert!(limits(&never).is_none(), "a file without rates of local memory");
 }

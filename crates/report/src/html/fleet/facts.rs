@@ -20,11 +20,8 @@ impl Kind<'_> {
         let unread = empty(self.kind).into_iter().chain(facts_unread(self.kind));
         let unread: String = unread.map(|unread| format!("<p>{}.</p>\n", text(&capital(&unread)))).collect();
         let changed = text(&capital(&changed(self.kind, CHANGES)));
-        let changed = if self.fleet.is_change {
-            format!("<h3>Changed since before</h3>\n<p>{changed}.</p>\n")
-        } else {
-            String::new()
-        };
+        let changed =
+            if self.fleet.is_change { format!("<h3>Changed facts</h3>\n<p>{changed}.</p>\n") } else { String::new() };
         let unread = changed + &unread;
         if differ.is_empty() {
             return unread;

@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 
-use tiermark_model::{Fleet, FleetHost, HostCause, HostFigure, HostState, KindFigure};
+use tiermark_model::{Fleet, FleetHost, HostCause, HostFigure, HostState, KindFigure, family_words};
 use tiermark_page::{ABSENT, bound_sign, escaped as text, number};
 
 use super::{Kind, head, is_listed, shortened, table};
-use crate::judgements::{family_difference, family_words, signed};
+use crate::judgements::{family_difference, signed};
 
 /// Characters of a cause in a table.
 const CAUSE: usize = 160;

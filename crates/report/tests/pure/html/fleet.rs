@@ -104,7 +104,7 @@ fn what_no_host_shows_is_in_the_verdict() {
         "worse than before: DRAM, all cores -20.0 % (12 of 12 hosts)",
         "; 2 more; ",
         " 1.0 → 2.0",
-        "no host was judged in dram.latency",
+        "no host was judged in DRAM latency",
         "Next: tiermark compare old/node01.json new/node01.json",
     ] {
         assert!(text.contains(words), "{words}: {text}");
