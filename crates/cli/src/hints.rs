@@ -36,7 +36,9 @@ pub(crate) fn add(error: &mut clap::Error, arguments: &[OsString]) {
     let tip = match (error.kind(), argument, value) {
         (ErrorKind::UnknownArgument, Some(argument), _) => stray(&argument, &arguments, &cli)
             .or_else(|| options::other_name(&argument, options::named(&cli, &arguments)))
-            .or_else(|| elsewhere(&whole(&argument, &arguments), options::named(&cli, &arguments))),
+            .or_else(|| options::of_a_plan(&argument, options::named(&cli, &arguments), &cli))
+            .or_else(|| elsewhere(&whole(&argument, &arguments), options::named(&cli, &arguments)))
+            .or_else(|| options::of_others(&argument, &cli)),
         (ErrorKind::InvalidSubcommand, ..) => {
             context(ContextKind::InvalidSubcommand).and_then(|word| elsewhere(&whole(&word, &arguments), &cli))
         }
@@ -256,6 +258,11 @@ mod tests {
             (&["latency", "--output=x.json"], "--json=FILE and --html FILE"),
             (&["watch", "--output", "x"], "--record FILE"),
             (&["check", "--output", "x"], "> FILE keeps it"),
+            (&["run", "hierarchy", "--sizes", "4K"], "own --sizes: `tiermark plan show PLAN --toml"),
+            (&["run", "hierarchy", "--quick"], "own --quick"),
+            (&["run", "hierarchy", "--threads=2"], "own --threads"),
+            (&["run", "hierarchy", "--tenants", "3"], "other commands have it: `tiermark capacity --tenants`"),
+            (&["fleet", "--curve", "last"], "other commands have it: `tiermark watch --curve`"),
         ] {
             let said = said(arguments);
             assert!(said.contains("tip: ") && said.contains(tip), "{arguments:?}: {said}");

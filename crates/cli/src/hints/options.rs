@@ -3,6 +3,7 @@
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, Command};
 use tiermark_capacity::scenario::reference;
+use tiermark_engine::Probe;
 
 use crate::names::near;
 
@@ -45,6 +46,35 @@ pub(super) fn other_name(argument: &str, command: &Command) -> Option<String> {
     }
     let fits = |(names, option, _): &&(&[&str], &str, &str)| names.contains(&name) && find(command, option).is_some();
     OTHER_NAMES.iter().find(fits).map(|(.., tip)| (*tip).to_owned()).or_else(|| key_of_file(name, command))
+}
+
+/// An option of experiments, given to a whole plan.
+pub(super) fn of_a_plan(argument: &str, command: &Command, cli: &Command) -> Option<String> {
+    let name = long_name(argument).filter(|_| command.get_name() == "run")?;
+    let has = |probe: &Probe| cli.find_subcommand(probe.id).is_some_and(|command| find(command, name).is_some());
+    tiermark_probes::all().iter().any(|probe| has(probe)).then(|| {
+        format!(
+        "each experiment of a plan has its own --{name}: `tiermark plan show PLAN --toml > mine.toml` writes a copy to \
+         change, `tiermark run mine.toml` runs it"
+    )
+    })
+}
+
+/// The other commands that have an option.
+pub(super) fn of_others(argument: &str, cli: &Command) -> Option<String> {
+    /// As many say what the option is about.
+    const NAMED: usize = 3;
+    let name = long_name(argument)?;
+    let have = cli.get_subcommands().filter(|command| !command.is_hide_set() && find(command, name).is_some());
+    let have: Vec<String> = have.map(|command| format!("`tiermark {} --{name}`", command.get_name())).collect();
+    let more = have.len().saturating_sub(NAMED);
+    let shown = have.into_iter().take(NAMED).reduce(|all, one| format!("{all}, {one}"))?;
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Some(format!("other commands have it: {shown}{more}"))
+}
+
+fn long_name(argument: &str) -> Option<&str> {
+    argument.split('=').next()?.strip_prefix("--")
 }
 
 /// How to set a key of a scenario that has no option.
