@@ -65,7 +65,7 @@ pub(crate) struct Listeners {
     pub(crate) progress: Option<Progress>,
     pub(crate) talk: Option<Talk>,
     /// Wrong words and lost pages that were found so far.
-    pub(crate) told: usize,
+    pub(crate) listed: usize,
     /// Whether the document is to have the time of each block.
     pub(crate) keeps_blocks: bool,
 }
@@ -79,8 +79,8 @@ impl Sink for Listeners {
             (None, _) => {}
         }
         if let Event::Soaking { wrong, lost, .. } = event {
-            let untold = MOST_TOLD.saturating_sub(self.told);
-            self.told += wrong.len() + lost.len();
+            let untold = MOST_TOLD.saturating_sub(self.listed);
+            self.listed += wrong.len() + lost.len();
             let words: Vec<String> =
                 wrong.iter().map(wrong_word).chain(lost.iter().map(lost_page)).take(untold).collect();
             match &self.progress {

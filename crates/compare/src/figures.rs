@@ -70,7 +70,8 @@ fn figure(number: &Number<'_>) -> Option<RunFigure> {
     let is_sound = matches!(finding.verdict.grade, Grade::Trusted | Grade::Shared | Grade::Bound);
     // Points draw shapes, and a place may be another piece of the machine in the next run.
     let is_figure = is_sound && !finding.labels.is_point() && !number.is_of_a_place();
-    let (value, interval) = counted(finding).or(Some((finding.value?, finding.interval)))?;
+    let few = counted(finding);
+    let (value, interval) = few.or(Some((finding.value?, finding.interval)))?;
     let value = Some(value).filter(|value| is_figure && value.is_finite() && *value > 0.0)?;
     if number.key.len() > LONGEST * 2 || !fits(&finding.labels) {
         return None;
@@ -91,7 +92,7 @@ fn figure(number: &Number<'_>) -> Option<RunFigure> {
         value,
         interval: interval.filter(is_finite),
         per_cycle: number.per_cycle(),
-        grade: finding.verdict.grade,
+        grade: if few.is_some() { Grade::Bound } else { finding.verdict.grade },
         is_open: number.is_open(),
         is_middle: basis.is_middle,
         state: basis.state,

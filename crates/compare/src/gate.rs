@@ -20,6 +20,9 @@ pub enum Gate<'a> {
         /// Numbers that are worse by more than the limit.
         figures: Vec<&'a ComparedFigure>,
     },
+    /// The core clock is lower by this share, beyond the limit and beyond what a guest's host changes by itself: caches
+    /// are judged per cycle, and do not show it.
+    SlowerClock(f64),
     /// Not judged: this run has no number that can be compared; with the obstacle of most of them.
     NothingComparable(&'a ComparedRun, Option<&'a Obstacle>),
     /// Not judged: these numbers may be worse. The list may be empty if a run has no sure number.
@@ -38,8 +41,14 @@ pub enum Gate<'a> {
         doubtful: Vec<&'a ComparedFigure>,
         /// Numbers that may be worse by more than the limit.
         perhaps_worse: Vec<&'a ComparedFigure>,
+        /// The share by which the core clock is lower, where that is more than the limit.
+        slower_clock: Option<f64>,
     },
 }
+
+/// The clock of a guest follows that of its host, with a standard deviation of up to 2.6 % between runs (see
+/// [`Scatter`](crate::Scatter)): four of these.
+const CLOCK_OF_HOST: f64 = 0.104;
 
 impl<'a> Gate<'a> {
     /// Judges a comparison by a limit of the loss: 0.05 is 5 %.
@@ -60,6 +69,10 @@ impl<'a> Gate<'a> {
         let figures = of_all(found, |figure| is_over(figure.loss()));
         if !families.is_empty() || !figures.is_empty() {
             return Self::Failed { families, figures };
+        }
+        let slower = found.others.iter().filter_map(slower_clock).fold(0.0, f64::max);
+        if slower > limit.max(CLOCK_OF_HOST) {
+            return Self::SlowerClock(slower);
         }
         let is_compared = |figure: &ComparedFigure| !matches!(figure.verdict, ChangeVerdict::NotComparable(_));
         if let Some(other) = found.others.iter().find(|other| !other.figures.iter().any(is_compared)) {
@@ -91,7 +104,8 @@ impl<'a> Gate<'a> {
         });
         let judged = found.others.iter().map(judged_tiers).min_by_key(|(judged, _)| *judged);
         let (judged, tiers_unjudged) = judged.unwrap_or_default();
-        Self::Passed { judged, tiers_unjudged, doubtful, perhaps_worse }
+        let slower_clock = Some(slower).filter(|slower| *slower > limit);
+        Self::Passed { judged, tiers_unjudged, doubtful, perhaps_worse, slower_clock }
     }
 
     /// The exit code: a gate that cannot be judged is a part of a result.
@@ -99,7 +113,7 @@ impl<'a> Gate<'a> {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Passed { .. } => Exit::Done,
-            Self::Failed { .. } => Exit::Regression,
+            Self::Failed { .. } | Self::SlowerClock(_) => Exit::Regression,
             _ => Exit::Partial,
         }
     }
@@ -120,6 +134,16 @@ fn main_obstacle(other: &Against) -> Option<&Obstacle> {
 
 fn is_of_another_machine(other: &Against) -> bool {
     other.facts.iter().any(|difference| matches!(difference.fact, Fact::CpuModel | Fact::Simulated))
+}
+
+/// The share by which the clock of a run is lower than that of the first, by the figures that are judged per cycle.
+fn slower_clock(other: &Against) -> Option<f64> {
+    let share = |figure: &ComparedFigure| {
+        let change = figure.clock_change.filter(|_| !matches!(figure.verdict, ChangeVerdict::NotComparable(_)))?;
+        // A time that grows by a half is that of a clock that is lower by a third.
+        Some(if figure.less_is_better()? { change / (1.0 + change) } else { -change })
+    };
+    tiermark_stats::median(&other.figures.iter().filter_map(share).collect::<Vec<_>>())
 }
 
 /// The figures of all other runs for which `is_so` holds.

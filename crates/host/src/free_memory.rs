@@ -38,8 +38,8 @@ fn pools(root: &Root, nodes: &[Node]) -> BTreeMap<u64, Pool> {
         let of_part =
             |part| root.value::<u64>(&format!("sys/devices/system/node/node{part}/hugepages/{name}/free_hugepages"));
         let of_node = |node: &Node| Some((node.id, node.kernel_ids().iter().map(of_part).sum::<Option<u64>>()?));
-        let made = count("surplus").unwrap_or_default();
-        let on_demand = count("nr_overcommit").unwrap_or_default().saturating_sub(made);
+        let surplus = count("surplus").unwrap_or_default();
+        let on_demand = count("nr_overcommit").unwrap_or_default().saturating_sub(surplus);
         Some((kib.checked_mul(KIB)?, Pool { free, nodes: nodes.iter().filter_map(of_node).collect(), on_demand }))
     };
     root.list(POOLS).unwrap_or_default().into_iter().filter_map(pool).collect()

@@ -145,8 +145,8 @@ impl Built<'_> {
         match walk {
             "random" => {
                 // Where the address of a line is not made of the stream's register, the macro makes it.
-                let made = !self.set.text("line").contains("<base>");
-                let base = walked.first().filter(|_| made).map_or(String::new(), |base| format!("base {base:?}, "));
+                let is_made = !self.set.text("line").contains("<base>");
+                let base = walked.first().filter(|_| is_made).map_or(String::new(), |base| format!("base {base:?}, "));
                 format!("{frame}!({symbol}, {base}init [{init}], visit [{tail}], done [{done}]);\n")
             }
             _ => {

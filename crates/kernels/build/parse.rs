@@ -81,9 +81,9 @@ impl Reader<'_> {
 /// The lines that say something, by number: whether they are indented, their key and the rest.
 fn lines(text: &str) -> impl Iterator<Item = (usize, bool, &str, &str)> {
     text.lines().enumerate().filter_map(|(index, line)| {
-        let said = line.trim();
-        let (key, rest) = said.split_once(char::is_whitespace).unwrap_or((said, ""));
-        (!said.is_empty() && !said.starts_with('#'))
+        let words = line.trim();
+        let (key, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
+        (!words.is_empty() && !words.starts_with('#'))
             .then(|| (index + 1, line.starts_with(char::is_whitespace), key, rest.trim()))
     })
 }
@@ -136,7 +136,7 @@ pub(crate) fn set(file: &str, text: &str) -> Result<Set, Mistake> {
 
 /// What a kernel's file says, as far as it has been read.
 #[derive(Default)]
-struct Said {
+struct Header {
     name: Option<At<String>>,
     about: Option<At<String>>,
     sets: Option<At<Vec<String>>>,
@@ -148,7 +148,7 @@ struct Said {
     words: Vec<Word>,
 }
 
-impl Said {
+impl Header {
     /// Takes one line above the loop.
     fn take(&mut self, reader: &Reader<'_>, key: &str, rest: &str) -> Result<(), Mistake> {
         if rest.is_empty() {
@@ -200,12 +200,12 @@ impl Reader<'_> {
 /// The first mistake.
 pub(crate) fn kernel(file: &str, text: &str) -> Result<Kernel, Mistake> {
     let mut reader = Reader { file, line: 0 };
-    let (mut said, mut body, mut in_loop) = (Said::default(), Vec::new(), false);
+    let (mut header, mut body, mut in_loop) = (Header::default(), Vec::new(), false);
     for (line, indented, key, rest) in lines(text) {
         reader.line = line;
         match (in_loop, indented) {
             (false, false) if key == "loop" => in_loop = true,
-            (false, false) => said.take(&reader, key, rest)?,
+            (false, false) => header.take(&reader, key, rest)?,
             (true, true) => body.push(reader.statement(&format!("{key} {rest}"))?),
             (false, true) => return reader.mistake("only lines of the loop, which come after 'loop', are indented"),
             (true, false) => return reader.mistake("lines of the loop are indented, and nothing follows them"),
@@ -213,9 +213,9 @@ pub(crate) fn kernel(file: &str, text: &str) -> Result<Kernel, Mistake> {
     }
     reader.line = 0;
     let missing = |key: &str| reader.mistake(format!("there is no '{key}'"));
-    let Some(name) = said.name else { return missing("kernel") };
-    let Some(about) = said.about else { return missing("about") };
-    let Some(sets) = said.sets else { return missing("sets") };
+    let Some(name) = header.name else { return missing("kernel") };
+    let Some(about) = header.about else { return missing("about") };
+    let Some(sets) = header.sets else { return missing("sets") };
     if body.is_empty() {
         return missing("loop");
     }
@@ -223,14 +223,14 @@ pub(crate) fn kernel(file: &str, text: &str) -> Result<Kernel, Mistake> {
     Ok(Kernel {
         file: file.to_owned(),
         about: about.value,
-        walk: said.walk.unwrap_or_else(|| At { line: name_line, value: WALKS[0].to_owned() }),
+        walk: header.walk.unwrap_or_else(|| At { line: name_line, value: WALKS[0].to_owned() }),
         name,
         sets,
-        needs: said.needs.map_or_else(Vec::new, |at| at.value),
-        checked_by: said.checked_by,
-        visits: said.visits.unwrap_or(At { line: name_line, value: 64 }),
-        bytes: said.bytes,
-        words: said.words,
+        needs: header.needs.map_or_else(Vec::new, |at| at.value),
+        checked_by: header.checked_by,
+        visits: header.visits.unwrap_or(At { line: name_line, value: 64 }),
+        bytes: header.bytes,
+        words: header.words,
         body,
     })
 }

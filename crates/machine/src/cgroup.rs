@@ -263,8 +263,9 @@ fn limit_above<'a>(reader: &Reader<'_>, place: &'a Membership<'_>) -> Option<Mem
 /// Whether groups above may limit memory further. Statistics of version 1 have the limits above.
 fn memory_unseen_above(reader: &Reader<'_>, place: &Membership<'_>) -> bool {
     let statistics = || place.dirs.last().map(|dir| format!("{dir}/{STATISTICS}"));
-    let told = || statistics().is_some_and(|path| count(reader, &path, "hierarchical_memory_limit").is_some());
-    place.has_groups_above(reader, &["memory.max"]) && !(place.version == 1 && place.inside && told())
+    let has_limit_of_parent =
+        || statistics().is_some_and(|path| count(reader, &path, "hierarchical_memory_limit").is_some());
+    place.has_groups_above(reader, &["memory.max"]) && !(place.version == 1 && place.inside && has_limit_of_parent())
 }
 
 /// Memory that a group uses, without the file cache that the kernel gives up before anything else.

@@ -4,7 +4,7 @@ use crate::remark::remark;
 use crate::shown::Shown;
 use std::collections::BTreeSet;
 
-use tiermark_model::{Finding, Grade, LADDER_OPS, LADDER_SPANS, Machine, Quantity, Run, Rung, ValueKind};
+use tiermark_model::{Finding, Grade, LADDER_OPS, LADDER_SPANS, Machine, Quantity, Run, Rung, Span, ValueKind};
 use tiermark_page::{
     ABSENT, Cell, Detail, Fit, Ink, Number, Page, Table, Text, fitting, grade_ink, grade_mark, graded, heading,
     measured_size, number, paragraph, percent, rate, rate_unit, text,
@@ -78,7 +78,8 @@ pub(crate) fn ladder(
     }
     let mut reasons = Reasons::default();
     rows.iter().for_each(|row| row.add_reasons(&mut reasons));
-    let winners: Vec<Winner> = rows.iter().flat_map(LadderRow::winners).collect();
+    let others_in_table = !other_columns(rows).is_empty();
+    let winners: Vec<Winner> = rows.iter().flat_map(|row| row.winners(others_in_table)).collect();
     let notes = rows.iter().flat_map(|row| row.notes(detail));
     let notes: Page = notes.map(|note| paragraph("  ", &note, Ink::Dim)).collect();
     let above = heading("The ladder") + table(rows, machine) + key(rows, only) + reasons.page(detail);
@@ -110,6 +111,14 @@ fn table(rows: &[LadderRow<'_>], machine: &Machine) -> Page {
                 table.figures(rate_unit() + "|all", |row| cell(row, all))
             })
         });
+        let table = table.each(other_columns(rows), |table, column @ (op, span)| {
+            let threads = match span {
+                Some(Span::Threads(1)) => "1 thread".to_owned(),
+                Some(Span::Threads(threads)) => format!("{threads} threads"),
+                span => span.map(|span| span.to_string()).unwrap_or_default(),
+            };
+            table.figures(text![op, " ", rate_unit(), "|", threads], |row| valued(row.other(column), |_, v| rate(v)))
+        });
         let table = table.when(has(&|row| row.peak.is_some()), |table| {
             table.numbers("of|peak", |row| row.peak.and_then(|f| f.value).map(percent).unwrap_or_default())
         });
@@ -124,6 +133,24 @@ fn table(rows: &[LadderRow<'_>], machine: &Machine) -> Page {
     fitting(vec![layout(true), layout(false)], Fit::Uncut)
 }
 
+/// An operation, and the threads that did it.
+type OtherColumn<'a> = (&'a str, Option<Span>);
+
+/// The columns of a run whose rates all are of operations or threads that no ladder has.
+fn other_columns<'a>(rows: &[LadderRow<'a>]) -> Vec<OtherColumn<'a>> {
+    if rows.iter().any(|row| row.rates.iter().any(Option::is_some)) {
+        return Vec::new();
+    }
+    let mut columns: Vec<OtherColumn<'a>> = Vec::new();
+    for column in rows.iter().flat_map(|row| row.others.iter().filter_map(|f| Some((f.labels.op()?, f.labels.span()))))
+    {
+        if !columns.contains(&column) {
+            columns.push(column);
+        }
+    }
+    columns
+}
+
 fn valued(f: Option<&Finding>, show: impl Fn(&Finding, f64) -> Number) -> Cell {
     f.map_or_else(|| Cell::new(ABSENT), |f| graded(f.value.map(|v| show(f, v)), &f.verdict, f.unit))
 }
@@ -136,7 +163,9 @@ fn key<'a>(rows: &[LadderRow<'a>], only: Option<&str>) -> Page {
         |cpus| format!("all = all cores: not measured, only one core (cpu {cpus}) was in scope"),
     );
     let mut parts: Vec<String> = rates.then(|| format!("one = one core, {all}")).into_iter().collect();
-    let copies = rows.iter().any(|row| row.rates[COPY * LADDER_SPANS.len()..].iter().any(Option::is_some));
+    let other_copy = other_columns(rows).iter().any(|(op, _)| *op == LADDER_OPS[COPY]);
+    let copies =
+        other_copy || rows.iter().any(|row| row.rates[COPY * LADDER_SPANS.len()..].iter().any(Option::is_some));
     parts.extend(copies.then(|| COPY_COUNTS.to_owned()));
     // A row's mark is that of its worst number.
     let grades: BTreeSet<Grade> = rows.iter().filter_map(|row| row.worst()).collect();
@@ -208,9 +237,14 @@ impl<'a> LadderRow<'a> {
         self.all().chain(self.others.iter().copied()).for_each(|f| reasons.add_finding(&subject(f), f));
     }
 
-    fn winners(&self) -> Vec<Winner> {
+    /// The rate of another column.
+    fn other(&self, column: OtherColumn<'_>) -> Option<&'a Finding> {
+        self.others.iter().find(|f| (f.labels.op(), f.labels.span()) == (Some(column.0), column.1)).copied()
+    }
+
+    fn winners(&self, others_in_table: bool) -> Vec<Winner> {
         let columns = self.rates.iter().flatten().map(|f| (*f, true));
-        let others = self.others.iter().map(|f| (*f, false));
+        let others = self.others.iter().map(|f| (*f, others_in_table));
         columns.chain(others).filter_map(|(f, in_table)| Winner::new(f, &self.rung.name, in_table)).collect()
     }
 

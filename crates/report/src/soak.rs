@@ -114,13 +114,13 @@ fn wrong(soak: &Soak, detail: Detail) -> Page {
     let has_physical = shown.iter().any(|word| word.physical.is_some());
     let table = Table::of(shown).numbers("node", |word: &WrongWord| word.node.to_string());
     let address = |address: Option<Hex>| address.map_or_else(String::new, |address| address.to_string());
-    let table = table.when(has_physical, |table| table.texts("physical", |word| address(word.physical)));
+    let table = table.when(has_physical, |table| table.numbers("physical", |word| address(word.physical)));
     let pattern = |word: &WrongWord| match word.between {
         SoakBetween::Nothing => word.pattern.to_string(),
         between => format!("{}, {between}", word.pattern),
     };
     let table = table
-        .texts("address", |word| word.address.to_string())
+        .numbers("address", |word| word.address.to_string())
         .texts("bits", bits)
         .numbers("times", |word| word.times.to_string())
         .texts("retry", |word| word.kind().to_string())
@@ -128,8 +128,8 @@ fn wrong(soak: &Soak, detail: Detail) -> Page {
     // 64-bit words would break the addresses of an 80-column terminal.
     let table = table.when(detail.is_all(), |table| {
         table
-            .texts("written", |word| word.expected.to_string())
-            .texts("read", |word| word.found.to_string())
+            .numbers("written", |word| word.expected.to_string())
+            .numbers("read", |word| word.found.to_string())
             .numbers("cpu", |word| word.cpu.to_string())
             .numbers("after", |word| seconds(word.at))
     });
@@ -172,7 +172,7 @@ fn lost(soak: &Soak) -> Page {
     }
     let table = Table::of(&soak.lost)
         .numbers("node", |page: &LostPage| page.node.to_string())
-        .texts("address", |page| page.address.to_string())
+        .numbers("address", |page| page.address.to_string())
         .numbers("bytes", |page| page.bytes.to_string())
         .numbers("after", |page| seconds(page.at));
     heading("Lost pages") + table.inked(|_| Ink::Bad).table()
@@ -248,7 +248,7 @@ fn before_and_after(soak: &Soak) -> Page {
     let (Some(first), Some(last), Some(lowest)) = (read().next(), read().next_back(), read().reduce(f64::min)) else {
         return Page::new();
     };
-    let said = text![
+    let sentence = text![
         "Reading began at ",
         rate(first).with_unit(),
         ", ended at ",
@@ -257,7 +257,7 @@ fn before_and_after(soak: &Soak) -> Page {
         rate(lowest).with_unit(),
         "."
     ];
-    paragraph("", said, Ink::Plain)
+    paragraph("", sentence, Ink::Plain)
 }
 
 /// What the system told of its state: lowest and highest.
@@ -268,7 +268,7 @@ fn state(run: &Run, soak: &Soak) -> Page {
             Some(range.map_or((value, value), |(low, high)| (low.min(value), high.max(value))))
         })
     };
-    let said = |name: &str, range: Option<(f64, f64)>, scale: f64, unit: &str, digits: usize| {
+    let worded = |name: &str, range: Option<(f64, f64)>, scale: f64, unit: &str, digits: usize| {
         range.map(|(low, high)| {
             let (low, high) = (format!("{:.digits$}", low / scale), format!("{:.digits$}", high / scale));
             if low == high { format!("{name} {low}{unit}") } else { format!("{name} {low} to {high}{unit}") }
@@ -277,20 +277,20 @@ fn state(run: &Run, soak: &Soak) -> Page {
     let last = |of: fn(&tiermark_model::SoakState) -> Option<u64>| {
         soak.samples.iter().rev().find_map(|sample| of(&sample.state))
     };
-    let said = [
-        said("core clock", range(|state| state.clock_hz), 1e9, " GHz", 2),
-        said("processors", range(|state| state.cpu_celsius), 1.0, " °C", 0),
-        said("memory modules", range(|state| state.memory_celsius), 1.0, " °C", 0),
+    let parts = [
+        worded("core clock", range(|state| state.clock_hz), 1e9, " GHz", 2),
+        worded("processors", range(|state| state.cpu_celsius), 1.0, " °C", 0),
+        worded("memory modules", range(|state| state.memory_celsius), 1.0, " °C", 0),
         last(|state| state.throttled).map(|times| format!("throttled {}", count_of(times, "time"))),
         last(|state| state.corrected).map(|errors| format!("corrected errors {errors}")),
-        said("interrupts a second", range(|state| state.interrupts), 1.0, "", 0),
+        worded("interrupts a second", range(|state| state.interrupts), 1.0, "", 0),
     ];
-    let said: Vec<String> = said.into_iter().flatten().collect();
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
     let is_short = soak.slower().is_none();
     let unknown = run.simulated.is_none() && last(|state| state.corrected).is_none();
     let mut out = Page::new();
-    if !said.is_empty() {
-        out += paragraph("", format!("Meanwhile: {}.", said.join(", ")), Ink::Plain);
+    if !parts.is_empty() {
+        out += paragraph("", format!("Meanwhile: {}.", parts.join(", ")), Ink::Plain);
     }
     if is_short {
         let text = "Whether the server kept its speed is not judged: fewer than 20 samples of reading.";

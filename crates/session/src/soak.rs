@@ -1,6 +1,6 @@
 //! What a soak of memory leaves to be said at the end of a run.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use tiermark_model::messages::soak as says;
 use tiermark_model::{HealthCount, NodeId, Run, Soak, Throttling, Warning, WrongKind};
@@ -14,12 +14,17 @@ pub(crate) fn throttling(run: &Run) -> Option<Throttling> {
 
 /// Warnings of wrong memory and of a loss of speed.
 pub(crate) fn warnings(soak: &Soak) -> Vec<Warning> {
-    let mut kinds: BTreeMap<WrongKind, BTreeSet<(NodeId, u64)>> = BTreeMap::new();
+    // Each place counts once, by the worst that its words did.
+    let mut places: BTreeMap<(NodeId, u64), WrongKind> = BTreeMap::new();
     for word in &soak.wrong {
-        kinds.entry(word.kind()).or_default().insert((word.node, word.offset));
+        let worst = places.entry((word.node, word.offset)).or_insert(word.kind());
+        *worst = word.kind().max(*worst);
     }
-    let kinds: Vec<String> = kinds.iter().map(|(kind, words)| format!("{} {kind}", words.len())).collect();
-    let wrong = (soak.wrong_words > 0).then(|| says::words_wrong(soak.places(), &kinds.join(", ")));
+    let mut kinds: BTreeMap<WrongKind, usize> = BTreeMap::new();
+    places.values().for_each(|kind| *kinds.entry(*kind).or_default() += 1);
+    let kinds: Vec<String> = kinds.iter().map(|(kind, words)| format!("{words} {kind}")).collect();
+    let is_all = soak.has_all_words();
+    let wrong = (soak.wrong_words > 0).then(|| says::words_wrong(soak.places(), is_all, &kinds.join(", ")));
     let lost = (!soak.lost.is_empty()).then(|| says::pages_lost(soak.lost.len() as u64));
     let slower = soak.slowdown.map(|slow| {
         says::slowed_down(&slow.since(), slow.share(), slow.before.into(), slow.after.into(), slow.throttled)
@@ -30,7 +35,32 @@ pub(crate) fn warnings(soak: &Soak) -> Vec<Warning> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Bytes, Hex, LostPage, Slowdown};
+    use tiermark_model::{Bytes, Hex, LostPage, Slowdown, SoakBetween, SoakPattern, WrongWord};
+
+    #[test]
+    fn a_place_counts_once_by_the_worst_that_its_words_did() {
+        let word = |offset, found, rewritten| WrongWord {
+            at: 1.0,
+            pattern: SoakPattern::Addresses,
+            between: SoakBetween::Nothing,
+            node: 0,
+            offset,
+            address: Hex(offset),
+            physical: None,
+            expected: Hex(0),
+            found: Hex(found),
+            again: Hex(found),
+            rewritten: Hex(rewritten),
+            cpu: 0,
+            times: 1,
+        };
+        let mut soak = Soak { wrong: vec![word(8, 1, 0), word(8, 4, 4), word(16, 1, 0)], ..Soak::default() };
+        for (times, text) in [(3, "2 words wrong ("), (9, "at least 2 words wrong (")] {
+            soak.wrong_words = times;
+            let text = format!("{text}1 {}, 1 {})", WrongKind::Lost, WrongKind::Stuck);
+            assert!(warnings(&soak)[0].text.starts_with(&text), "{text}");
+        }
+    }
 
     #[test]
     fn a_sound_soak_leaves_nothing_to_say() {

@@ -103,6 +103,10 @@ fn tell_gate(gate: &Gate<'_>, found: &Comparison, limit: f64) {
             let all = self::listed(&[all, names(figures)].concat());
             complain(&format!("gate failed: worse by more than {percent} %: {all}"));
         }
+        Gate::SlowerClock(share) => complain(&format!(
+            "gate failed: the core clock is {:.1} % lower (numbers of caches are judged per cycle)",
+            share * 100.0
+        )),
         Gate::NothingComparable(run, obstacle) => {
             let why = obstacle.map_or_else(String::new, |obstacle| format!(": {}", cured(obstacle)));
             unjudged(&format!("no number of {} can be compared{why}", run.name));
@@ -122,7 +126,7 @@ fn tell_gate(gate: &Gate<'_>, found: &Comparison, limit: f64) {
             });
             unjudged(&format!("{}: {}", why.unwrap_or_default(), listed(figures)));
         }
-        Gate::Passed { judged, tiers_unjudged, doubtful, perhaps_worse } => {
+        Gate::Passed { judged, tiers_unjudged, doubtful, perhaps_worse, slower_clock } => {
             let warn = |what: &str, figures: &[&ComparedFigure]| {
                 if !figures.is_empty() {
                     tell(format_args!("tiermark: warning: {what}: {}", listed(figures)));
@@ -133,6 +137,12 @@ fn tell_gate(gate: &Gate<'_>, found: &Comparison, limit: f64) {
                 doubtful,
             );
             warn(&format!("these may be worse by more than {percent} %, which is not sure"), perhaps_worse);
+            if let Some(share) = slower_clock {
+                let share = share * 100.0;
+                tell(format_args!(
+                    "tiermark: warning: the core clock is {share:.1} % lower; numbers of caches are judged per cycle"
+                ));
+            }
             let none = match tiers_unjudged.as_slice() {
                 [] => String::new(),
                 tiers => format!(", none of {}", tiers.join(", ")),

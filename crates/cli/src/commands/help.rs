@@ -116,7 +116,7 @@ fn line_of_another_tool(topic: &str, command: &clap::Command, style: &Style) -> 
     words.first().filter(|word| command.find_subcommand(word.to_lowercase()).is_none())?;
     let line = if other_tools::is_line(&words) { other_tools::line(&words)? } else { return None };
     let mut texts = vec![terminal(&tiermark_report::listings::equivalents(&[line.equivalent(&words)]), style)];
-    let told = |title: &str, all: &[(String, String)]| {
+    let section = |title: &str, all: &[(String, String)]| {
         let one = |(text, why): &(String, String)| match why.is_empty() {
             true => format!("* `{text}`"),
             false => format!("* `{text}`: {why}"),
@@ -125,8 +125,8 @@ fn line_of_another_tool(topic: &str, command: &clap::Command, style: &Style) -> 
         let page = || tiermark_report::listings::page(&format!("{title}\n\n{lines}"), style);
         (!all.is_empty()).then(page)
     };
-    texts.extend(told("Carried over with a difference:", &line.notes));
-    texts.extend(told("Not carried over:", &line.dropped));
+    texts.extend(section("Carried over with a difference:", &line.notes));
+    texts.extend(section("Not carried over:", &line.dropped));
     Some(texts)
 }
 

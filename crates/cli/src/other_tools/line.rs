@@ -70,15 +70,15 @@ impl Made {
         let text = filled(template.strip_prefix("tiermark ").unwrap_or(template), values)?;
         let words: Vec<&str> = text.split_whitespace().collect();
         let first = words.iter().position(|word| word.starts_with('-')).unwrap_or(words.len());
-        let mut made =
+        let mut parsed =
             Self { command: words[..first].iter().map(|&word| word.to_owned()).collect(), ..Self::default() };
         for word in &words[first..] {
-            match made.options.last_mut().filter(|_| !word.starts_with('-') && *word != INTO) {
+            match parsed.options.last_mut().filter(|_| !word.starts_with('-') && *word != INTO) {
                 Some(option) => option.value = Some((*word).to_owned()),
-                None => made.options.push(Choice { name: (*word).to_owned(), value: None, from }),
+                None => parsed.options.push(Choice { name: (*word).to_owned(), value: None, from }),
             }
         }
-        Some(made)
+        Some(parsed)
     }
 
     fn words(&self) -> Vec<String> {
@@ -106,7 +106,7 @@ impl Made {
     fn alternative(&self, fit: &Fit<'_>) -> Option<Vec<Choice>> {
         let each = fit.part.here.split(" | ").filter(|text| text.starts_with('-'));
         each.filter_map(|text| Made::of(text, &fit.values, Some(fit.at)))
-            .map(|made| made.options)
+            .map(|parsed| parsed.options)
             .find(|options| options.iter().all(|option| self.takes(&option.name)))
     }
 

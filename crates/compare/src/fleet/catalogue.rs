@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tiermark_model::{DRAM, FigureName, LATENCY, MemoryFigure, Quantity, RunFigure, Span, TierName, Unit};
+use tiermark_model::{DRAM, FigureName, Grade, LATENCY, MemoryFigure, Quantity, RunFigure, Span, TierName, Unit};
 
 use crate::obstacle;
 
@@ -52,6 +52,8 @@ pub(crate) struct Reading {
     pub(crate) variance: f64,
     /// Whether it is a bound that says on one side only where the figure is.
     pub(crate) is_open: bool,
+    /// Whether it is of too few interruptions to tell hosts apart: its value is the most that they may have been.
+    pub(crate) is_of_few: bool,
 }
 
 /// All figures that some hosts have.
@@ -94,7 +96,8 @@ impl Catalogue {
         let half = figure.interval.map(|of| (of.high.max(figure.value) / of.low.min(figure.value)).ln() / 2.0);
         let half = half.filter(|half| half.is_finite()).unwrap_or(0.0);
         let (variance, is_open) = ((half / Z).powi(2), figure.is_open);
-        Reading { figure: self.place(name, unit, figure), ln: value.ln(), variance, is_open }
+        let is_of_few = figure.metric.is_of_interruptions() && figure.grade == Grade::Bound;
+        Reading { figure: self.place(name, unit, figure), ln: value.ln(), variance, is_open, is_of_few }
     }
 
     fn place(&mut self, name: Option<FigureName>, unit: Unit, figure: RunFigure) -> usize {

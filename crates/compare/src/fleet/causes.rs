@@ -205,7 +205,10 @@ pub(crate) fn causes_of(
     let is_explained = of_facts.iter().any(|(is_beside, ..)| !is_beside);
     let mut found: Vec<HostCause> = of_facts.into_iter().map(|(.., cause)| cause).collect();
     if !is_explained && let Some(rule) = rules.iter().find(|rule| rule.fact.is_none() && rule.fits(odd)) {
-        found.insert(0, rule.found(None, Confidence::Hint, rates));
+        // After faults that the system counts, which are sure.
+        let is_counted = |cause: &&HostCause| rules.iter().any(|of| of.name == cause.rule && of.above.is_some());
+        let counted = found.iter().take_while(is_counted).count();
+        found.insert(counted, rule.found(None, Confidence::Hint, rates));
     }
     found
 }
@@ -285,6 +288,11 @@ mod tests {
     fn errors_count_whatever_the_peers_have() {
         let facts = [fact(Fact::CorrectedErrors, "1243, mc0", Some(1243.0)), fact(Fact::Throttling, "0", Some(0.0))];
         assert_eq!(names(&facts, &[], &[]), ["corrected-errors"]);
+        assert_eq!(
+            names(&facts, &[], &[("clock", true)]),
+            ["corrected-errors", "slow-clock"],
+            "what is counted is sure"
+        );
         // One since the system started is none; throttled all the time is something.
         let facts = [fact(Fact::CorrectedErrors, "1 in 30 days", Some(1.0 / 30.0))];
         assert!(names(&facts, &[], &[]).is_empty());

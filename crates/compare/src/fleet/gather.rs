@@ -226,7 +226,12 @@ impl Gathered {
         hosts.extend(missing);
         // What the system reports is sure, and may not show in figures yet.
         let is_guess = |host: &FleetHost| host.causes.iter().all(|cause| cause.confidence != Confidence::Reported);
-        let rank = |host: &FleetHost| (host.state, is_guess(host));
+        // A host that loses data goes first, whatever it costs the others in speed.
+        let is_safe = |host: &FleetHost| {
+            let loses_data = |fact: Option<Fact>| matches!(fact, Some(Fact::WrongMemory | Fact::UncorrectedErrors));
+            !host.causes.iter().any(|cause| loses_data(cause.fact))
+        };
+        let rank = |host: &FleetHost| (host.state, is_safe(host), is_guess(host));
         hosts.sort_by(|a, b| rank(a).cmp(&rank(b)).then(b.damage().total_cmp(&a.damage())).then(a.host.cmp(&b.host)));
         Fleet {
             threshold: THRESHOLD,
@@ -270,7 +275,8 @@ impl Gathered {
         let change = |now: &Reading, before: &[Reading]| {
             let then = before.iter().find(|then| self.catalogue.are_comparable(now.figure, then.figure))?;
             let (ln, variance) = (now.ln - then.ln, now.variance + then.variance);
-            Some(Reading { figure: now.figure, ln, variance, is_open: now.is_open || then.is_open })
+            let is_of_few = now.is_of_few && then.is_of_few;
+            Some(Reading { figure: now.figure, ln, variance, is_open: now.is_open || then.is_open, is_of_few })
         };
         let changes = |host: &Measured| match before.hosts.get(&host.record.host) {
             Some(before) => host.readings.iter().filter_map(|now| change(now, &before.readings)).collect(),

@@ -135,6 +135,8 @@ fn column(readings: &[(usize, Reading)], catalogue: &Catalogue, prior: &Prior) -
     let tested = tested(&values, prior.usual(&catalogue.figures[figure], 1));
     let median = tested.centre;
     let cell = |((host, reading), p_value): ((usize, Reading), f64)| {
+        // One long interruption is chance, on whichever host it falls; its peers may all have had none.
+        let p_value = if reading.is_of_few { 1.0 } else { p_value };
         (host, Cell { reading, off: reading.ln - median, p_value })
     };
     let cells = sharp.iter().copied().zip(tested.p_values).chain(open.into_iter().map(|open| (open, 1.0)));
@@ -168,7 +170,9 @@ fn means(columns: &[&Column], usual: Usual) -> (BTreeMap<usize, Mean>, FamilySca
     let counts = sums.values().map(|(count, _)| *count);
     let found = counts.zip(values.iter().zip(tested.p_values));
     let means = found.map(|(figures, (of, p_value))| Mean { figures, off: of.at, p_value });
-    let means = sums.keys().copied().zip(means).collect();
+    let mut means: BTreeMap<usize, Mean> = sums.keys().copied().zip(means).collect();
+    let of_few = |host: &usize| columns.iter().all(|of| of.cells.get(host).is_none_or(|cell| cell.reading.is_of_few));
+    means.iter_mut().filter(|(host, _)| of_few(host)).for_each(|(_, mean)| mean.p_value = 1.0);
     (means, FamilyScatter { usual, means: values })
 }
 

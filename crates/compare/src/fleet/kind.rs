@@ -263,7 +263,7 @@ impl<'a> Kind<'a> {
                 value: cell.reading.ln.exp(),
                 deviation: cell.off.exp() - 1.0,
                 is_odd: self.judged.is_odd_figure(at, cell),
-                is_bound: cell.reading.is_open,
+                is_bound: cell.reading.is_open || cell.reading.is_of_few,
             })
         };
         self.judged.columns.iter().enumerate().filter_map(host_figure).collect()

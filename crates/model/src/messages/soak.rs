@@ -43,8 +43,8 @@ messages! {
         "the kernel kills programs that use them",
         "take the server out of service and have the memory replaced; the report has the addresses";
 
-    Warning words_wrong(words: u64, kinds: &str):
-        { format!("{} wrong ({kinds})", count_of(words, "word")) },
+    Warning words_wrong(words: u64, is_all: bool, kinds: &str):
+        { format!("{}{} wrong ({kinds})", if is_all { "" } else { "at least " }, count_of(words, "word")) },
         "data that programs store in this memory can change",
         "take the server out of service and have the memory replaced; the report has the addresses";
 

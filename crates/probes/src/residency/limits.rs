@@ -168,7 +168,7 @@ mod tests {
     }
 
     fn range(used: Use, seen: &[Observation], held: [f64; 3]) -> Range<'_> {
-        let points = seen.iter().zip(WAITS_NS).map(|(seen, wait_ns)| WaitPoint::made(seen, 8 * MIB, used, wait_ns));
+        let points = seen.iter().zip(WAITS_NS).map(|(seen, wait_ns)| WaitPoint::new(seen, 8 * MIB, used, wait_ns));
         Range { bytes: 8 * MIB, used, points: points.collect(), held: held.to_vec() }
     }
 

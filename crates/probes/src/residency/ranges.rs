@@ -24,7 +24,7 @@ pub(super) struct WaitPoint<'a> {
 #[cfg(test)]
 impl<'a> WaitPoint<'a> {
     /// A point without windows.
-    pub(super) fn made(seen: &'a Observation, bytes: u64, used: Use, wait_ns: f64) -> Self {
+    pub(super) fn new(seen: &'a Observation, bytes: u64, used: Use, wait_ns: f64) -> Self {
         let median = seen.value.unwrap_or(f64::NAN);
         let edge = edge(&[VisitWindows { at: 0.0, values: vec![median] }], Side::Low).expect("one window");
         Self { seen, bytes, used, wait_ns, median, edge }

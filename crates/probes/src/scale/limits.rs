@@ -135,7 +135,7 @@ impl Ramp<'_> {
 
     /// Why that is what ended it, or why nothing can be said.
     pub(super) fn why(&self, limit: Option<Limit>, local: Option<&Ramp<'_>>) -> Vec<Note> {
-        if self.shape() != RampShape::Level {
+        if self.shape() != RampShape::Level && self.used_up().is_some() {
             match (limit, self.of_peak(), self.of_link()) {
                 (Some(Limit::Memory), Some(share), _) => return vec![memory::channels_are_full(share.into())],
                 (Some(Limit::Link), _, Some(share)) => return vec![memory::link_used_up(share.into())],

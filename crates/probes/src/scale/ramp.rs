@@ -226,7 +226,7 @@ impl Ramp<'_> {
     }
 
     /// The ceiling of which next to nothing is left for others to have, whatever the shape of the ramp.
-    fn used_up(&self) -> Option<Limit> {
+    pub(super) fn used_up(&self) -> Option<Limit> {
         let is_used_up = |share: Option<f64>| share.is_some_and(|share| share >= NOTHING_LEFT);
         match self.place {
             Some(Distance::Local) if is_used_up(self.of_peak()) => Some(Limit::Memory),
@@ -256,8 +256,11 @@ impl Ramp<'_> {
         if let Some(limit) = self.used_up().filter(|_| self.shape() != RampShape::Level) {
             return Some(limit);
         }
+        let has_local_level = |local: &Ramp<'_>| local.shape() == RampShape::Level && !self.is_below(local);
         match (self.shape(), self.place) {
             (RampShape::Open, _) => None,
+            // Its own cores get no more of the memory, however many there are.
+            (RampShape::Rising, Some(Distance::Remote)) if local.is_some_and(has_local_level) => Some(Limit::Memory),
             // Misses in flight are the core's and so its siblings' too: that these add nothing speaks for them, and for
             // a ceiling that the cores just reach.
             (RampShape::Rising, _) => (self.cut_off().is_none() && !self.siblings_add_nothing()).then_some(Limit::Core),
@@ -352,6 +355,18 @@ mod tests {
         assert_eq!(half(Distance::Remote).limit(Some(&local(200.0))), Some(Limit::Core));
         // What exceeds the stated rate proves that it is wrong, and nothing else.
         assert_eq!(stated(Distance::Remote, 40.0).of_link(), None);
+    }
+
+    /// Four cores of another socket come close to what the memory gives its own, and their siblings reach it.
+    #[test]
+    fn remote_cores_that_reach_the_level_of_local_ones_are_limited_by_the_memory() {
+        let rates = [9.6, 19.2, 28.8, 38.4, 39.4, 40.0, 40.0, 40.0];
+        let remote = Ramp { cores: 4, ..cut(Distance::Remote, &rates, 4) };
+        let local = ramp(Distance::Local, &[20.2, 40.0, 40.0, 40.0]);
+        assert_eq!((remote.shape(), remote.limit(Some(&local))), (RampShape::Rising, Some(Limit::Memory)));
+        assert_eq!(remote.why(Some(Limit::Memory), Some(&local))[1], memory::memory_full());
+        let rising = ramp(Distance::Local, &[10.0, 20.0, 30.0, 40.0]);
+        assert_eq!(remote.limit(Some(&rising)), Some(Limit::Core), "local cores may get more yet");
     }
 
     #[test]

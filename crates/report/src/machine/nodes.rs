@@ -108,8 +108,8 @@ fn list(machine: &Machine) -> Page {
             .filter(|pool| pool.on_demand > 0)
             .map(|pool| (pool.page_bytes, pool.on_demand))
             .collect();
-        let made = on_demand.iter().map(|(size, pages)| format!("; up to {pages} of {} on demand", Bytes(*size)));
-        out += labelled("", format!("no huge pages are reserved{}", made.collect::<String>()));
+        let more = on_demand.iter().map(|(size, pages)| format!("; up to {pages} of {} on demand", Bytes(*size)));
+        out += labelled("", format!("no huge pages are reserved{}", more.collect::<String>()));
     }
     out
 }

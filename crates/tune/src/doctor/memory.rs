@@ -81,12 +81,13 @@ fn reserved(input: &CheckInput<'_>) -> CheckResult {
             format!("{} of {} free of {}{promised}", pool.free, pool.total, Bytes(pool.page_bytes))
         })
         .collect();
-    let made = sizes.iter().filter(|pool| pool.on_demand > 0);
-    let made = made.map(|pool| format!("up to {} more of {} on demand", pool.on_demand, Bytes(pool.page_bytes)));
+    let on_demand = sizes.iter().filter(|pool| pool.on_demand > 0);
+    let on_demand =
+        on_demand.map(|pool| format!("up to {} more of {} on demand", pool.on_demand, Bytes(pool.page_bytes)));
     let none = some.is_empty().then(|| "none".to_owned());
     match sizes.is_empty() {
         true => input.none("proc/sys/vm/nr_hugepages"),
-        false => CheckResult::ok(none.into_iter().chain(some).chain(made).collect::<Vec<_>>().join(", ")),
+        false => CheckResult::ok(none.into_iter().chain(some).chain(on_demand).collect::<Vec<_>>().join(", ")),
     }
 }
 

@@ -17,7 +17,7 @@ fn gate(first: &Run, others: &[&Run], by_role: bool) -> (String, Vec<u64>, Exit)
             figures.clone()
         }
         Gate::Passed { doubtful, .. } => doubtful.clone(),
-        Gate::OtherMachine(_) | Gate::NothingComparable(..) => Vec::new(),
+        Gate::OtherMachine(_) | Gate::NothingComparable(..) | Gate::SlowerClock(_) => Vec::new(),
     };
     let name = format!("{gate:?}").split([' ', '(', '{']).next().unwrap().to_owned();
     let sizes = figures.iter().filter_map(|figure| figure.labels.bytes()).collect();
@@ -66,4 +66,15 @@ fn what_cannot_be_compared_is_not_passed() {
 fn what_is_unsure_is_not_passed() {
     let bound = |value: f64| run(&[Made::rate(value).graded(Grade::Bound)]);
     assert_eq!(gate(&bound(100e9), &[&bound(80e9)], false).0, "Unsure");
+}
+
+/// What is judged per cycle does not show a lower clock.
+#[test]
+fn a_gate_sees_a_slower_clock() {
+    let at = |ghz: f64| run(&[Made::bytes_per_cycle(128.0, ghz)]);
+    let (fast, slow) = (at(3.6), at(2.1));
+    assert_eq!(gate(&fast, &[&slow], false), of("SlowerClock", &[], Exit::Regression));
+    assert_eq!(gate(&slow, &[&fast], false).2, Exit::Done);
+    let (name, _, exit) = gate(&fast, &[&at(3.4)], false);
+    assert_eq!((name.as_str(), exit), ("Passed", Exit::Done), "the clock of a guest's host changes by as much");
 }

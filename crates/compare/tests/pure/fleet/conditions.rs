@@ -81,6 +81,50 @@ fn the_cause_of_interruptions_and_of_a_smaller_l3_has_both_figures() {
     assert!(words.ends_with("(96 MiB, peers 128 MiB)"), "{words}");
 }
 
+/// As many interruptions of more than 20 µs as were seen in 0.8 s, and how long each was.
+fn interrupted_long(run: &mut Run, count: u64, each: f64) {
+    usual(run);
+    let share = |count: f64, each: f64| count * each / 0.8;
+    let high = if count == 0 { share(3.7, 20e-6) } else { share(1.1 * count as f64 + 4.6, each) };
+    let interval = Some(Interval { low: share(0.8 * count as f64, each), high, level: 0.95 });
+    let value = Some(share(count as f64, each));
+    let found = Finding::new(Quantity::InterruptionsLongShare, Labels::new(), value, Unit::Ratio);
+    run.experiments[0].findings.push(Finding { interval, samples: count, verdict: Verdict::trusted(), ..found });
+}
+
+/// A few long interruptions are chance: they fall on any host, and one may last long.
+#[test]
+fn a_host_with_a_few_long_interruptions_is_like_one_with_none() {
+    let none = |run: &mut Run| interrupted_long(run, 0, 0.0);
+    let few: [(&str, Change); 3] = [
+        ("one", change(|run| interrupted_long(run, 1, 900e-6), &[])),
+        ("two", change(|run| interrupted_long(run, 2, 90e-6), &[])),
+        ("short", change(|run| interrupted_long(run, 3, 21e-6), &[])),
+    ];
+    let found = fleet_of(&SERVER, none, &few);
+    assert_eq!(odd(&found), []);
+    let figure = |name: &str| found.hosts.iter().find(|host| host.host == name).unwrap().figures.iter();
+    assert!(figure("one").any(|figure| figure.is_bound), "what it may have been at most");
+    let many = change(|run| interrupted_long(run, 400, 90e-6), &[]);
+    assert_eq!(odd(&fleet_of(&SERVER, none, &[("many", many)])), [("many", "interrupted")]);
+}
+
+/// Who loses data goes first, whoever is slower.
+#[test]
+fn a_host_that_loses_data_comes_before_one_that_is_slow() {
+    let wrong = |run: &mut Run| {
+        usual(run);
+        let found = Finding::new(Quantity::SoakWrong, Labels::new(), Some(1.0), Unit::Count);
+        run.experiments[0].findings.push(Finding { verdict: Verdict::trusted(), ..found });
+    };
+    let slow = |run: &mut Run| {
+        usual(run);
+        run.machine.dimms.pop();
+    };
+    let others = [("slow", change(slow, &[("dram.bandwidth", 0.7)])), ("wrong", change(wrong, &[]))];
+    assert_eq!(odd(&fleet(&SERVER, &others)), [("wrong", "wrong-memory"), ("slow", "modules")]);
+}
+
 /// Curves show a size to some 10 %.
 #[test]
 fn what_a_curve_cannot_tell_apart_is_alike() {

@@ -172,14 +172,14 @@ fn verdict(shown: &[&FigureHistory]) -> String {
     let (changed, unsure, short) = (count(is_changed), count(is_unsure), count(is_short));
     let most = shown.iter().map(|figure| counted(figure).count()).max().unwrap_or_default();
     let figures = count_of(shown.len() as u64, "figure");
-    let said = match (changed, unsure) {
+    let verdict = match (changed, unsure) {
         (0, 0) if short == shown.len() => return too_few(most),
         (0, 0) => format!("no change seen in {figures}"),
         (0, _) => format!("{unsure} of {figures} unsure"),
         (_, 0) => format!("{changed} of {figures} changed"),
         _ => format!("{changed} of {figures} changed, {unsure} unsure"),
     };
-    if short == 0 { said } else { format!("{said}, {short} with too few runs") }
+    if short == 0 { verdict } else { format!("{verdict}, {short} with too few runs") }
 }
 
 fn is_changed(figure: &FigureHistory) -> bool {
