@@ -51,7 +51,13 @@ fn read_as<T: FromJson + Into<Run>>(bytes: &[u8], from: &str) -> Result<Run, Ref
         return Ok(run);
     }
     // The schema is checked first: a field error in a newer document would only mislead.
-    let head = weigh(bytes).map_err(|error| malformed(&error, from))?;
+    let head = match weigh(bytes) {
+        Ok(head) => head,
+        Err(error) => {
+            let alone = among_others(bytes).and_then(|document| read_as::<T>(document, from).ok());
+            return alone.ok_or_else(|| no_json(bytes, &error, from));
+        }
+    };
     let length = bytes.len() as u64;
     match head.schema.as_deref() {
         Some(RUN_SCHEMA) if head.free_bytes > most_free(length) => Err(says::document_too_heavy(from)),
@@ -62,6 +68,30 @@ fn read_as<T: FromJson + Into<Run>>(bytes: &[u8], from: &str) -> Result<Run, Ref
         }
         Some(other) => Err(says::document_of_others(from, &printable(other), RUN_SCHEMA)),
         None => Err(says::document_without_schema(from, RUN_SCHEMA)),
+    }
+}
+
+/// The document among what a terminal, a container's log or the notes of the program put before and after it; `None`
+/// where there is no more than the document.
+fn among_others(bytes: &[u8]) -> Option<&[u8]> {
+    let begins = |at: &usize| bytes[*at] == b'{' && bytes[at + 1..].trim_ascii_start().starts_with(b"\"schema\"");
+    let begin = (0..bytes.len()).find(begins)?;
+    let end = bytes.iter().rposition(|byte| *byte == b'}').filter(|end| *end > begin)?;
+    Some(&bytes[begin..=end]).filter(|document| document.len() < bytes.len())
+}
+
+/// The refusal of what is no JSON, by what it is instead.
+fn no_json(bytes: &[u8], error: &serde_json::Error, from: &str) -> Refusal {
+    const PACKED: [(&[u8], &str); 4] = [
+        (&[0x1f, 0x8b], "gunzip"),
+        (&[0x28, 0xb5, 0x2f, 0xfd], "unzstd"),
+        (&[0xfd, b'7', b'z'], "unxz"),
+        (b"BZh", "bunzip2"),
+    ];
+    match PACKED.iter().find(|(magic, _)| bytes.starts_with(magic)) {
+        Some((_, unpack)) => says::document_compressed(from, unpack),
+        None if bytes.iter().all(|byte| *byte == 0 || byte.is_ascii_whitespace()) => says::document_empty(from),
+        None => malformed(error, from),
     }
 }
 

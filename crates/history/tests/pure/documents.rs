@@ -158,6 +158,30 @@ fn errors_carry_path_and_position() {
     assert!(refusal.text("problem").unwrap().contains("\"many\""), "{refusal}");
 }
 
+/// Terminals, logs of containers and `2>&1` put other text around a document.
+#[test]
+fn a_document_among_other_lines_is_read() {
+    let run = crate::common::example_run();
+    for text in [serde_json::to_string(&run).unwrap(), serde_json::to_string_pretty(&run).unwrap()] {
+        for (before, after) in [
+            ("\u{1b}[?25l", "\r\n\u{1b}[?25h"),
+            ("tiermark: note: 2 of 3 numbers {are} noisy\n", ""),
+            ("", "\ntiermark: note: saved\n"),
+            ("2026-11-30T23:44:02Z ", "\n"),
+            ("", "\0\0\0"),
+        ] {
+            let read = tiermark_history::parse(format!("{before}{text}{after}").as_bytes(), "a document");
+            assert_eq!(read.as_ref().map(|read| &read.id), Ok(&run.id), "{before:?} {after:?}");
+        }
+        let cut = &text[..text.len() - 40];
+        let code = |bytes: &[u8]| tiermark_history::parse(bytes, "a document").unwrap_err().code;
+        assert_eq!(code(format!("a note\n{cut}").as_bytes()), codes::document_malformed);
+        assert_eq!(code(format!("{text}\n{text}").as_bytes()), codes::document_malformed, "which of two is meant?");
+        assert_eq!(code(&[b"\x1f\x8b\x08".as_slice(), cut.as_bytes()].concat()), codes::document_compressed);
+        assert_eq!((code(b""), code(&[0; 90])), (codes::document_empty, codes::document_empty));
+    }
+}
+
 #[test]
 fn endless_files_are_refused() {
     let refusal = Store::at("/nonexistent").load("/dev/zero").unwrap_err();

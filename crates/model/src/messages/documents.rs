@@ -30,6 +30,11 @@ messages! {
     Refusal document_malformed(from: &str, line: usize, column: usize, problem: &str):
         "{from}, line {line}, column {column}", "{problem}", "give a complete file that tiermark wrote";
 
+    /// `unpack`: the command that unpacks it.
+    Refusal document_compressed(from: &str, unpack: &str): "{from}", "it is compressed", "unpack it first: {unpack} FILE";
+
+    Refusal document_empty(from: &str): "{from}", "it is empty", "measure again, or copy the file again";
+
     Refusal document_older(from: &str, schema: &str, known: &str):
         "{from}", "written by an earlier version: its schema is '{schema}', this tiermark reads {known}",
         "measure again";
