@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tiermark_model::messages::check as says;
 use tiermark_model::{
-    Dimm, ErrorKind, Experiment, FEWEST_JUDGED, Finding, HealthCount, IdSet, Key, Labels, Machine, MemoryChannels,
+    Dimm, ErrorKind, Experiment, FEWEST_JUDGED, Finding, HealthCount, IdSet, Labels, Machine, MemoryChannels,
     MemoryErrors, Note, Observation, PageKind, Purpose, Quantity, Request, Run, Soak, Throttling, Tier, slot_name,
 };
 
@@ -279,7 +279,7 @@ fn backing<'a>(run: &'a Run) -> Option<At> {
     let of_memory = |labels: &Labels| {
         labels.is_for(Purpose::Matrix)
             || (labels.is_for(Purpose::Ladder)
-                && labels.has(Key::Tier)
+                && labels.tier_name().is_some()
                 && labels.tier().and_then(Tier::level).is_none())
     };
     let figures = |experiment: &&'a Experiment| -> Vec<&'a Observation> {

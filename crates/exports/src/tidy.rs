@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashSet};
 use serde::Serialize;
 use serde_json::Value;
 use tiermark_model::{
-    Code, Experiment, Finding, Grade, Key, Labels, Observation, Quantity, ReasonCode, Run, StateKind, Unit, ValueKind,
+    Code, Experiment, Finding, Grade, Labels, Observation, Quantity, ReasonCode, Run, StateKind, Unit, ValueKind,
     Verdict,
 };
 use tiermark_page::clean;
@@ -209,10 +209,9 @@ pub fn csv(run: &Run) -> String {
 
 /// Rows as CSV, with the columns of every kind of run.
 pub(crate) fn table(all: &[Value]) -> String {
-    let known = || Key::ALL.iter().map(|key| key.name());
     let own = all.iter().filter_map(|row| row["labels"].as_object()).flat_map(|labels| labels.keys());
-    let strange: BTreeSet<&str> = own.map(String::as_str).filter(|key| !known().any(|other| other == *key)).collect();
-    let keys: Vec<&str> = known().chain(strange).collect();
+    let strange: BTreeSet<&str> = own.map(String::as_str).filter(|key| !Labels::NAMES.contains(key)).collect();
+    let keys: Vec<&str> = Labels::NAMES.iter().copied().chain(strange).collect();
     let name = |key: &&str| if COLUMNS.contains(key) { format!("label_{key}") } else { (*key).to_owned() };
     let names: Vec<String> = keys.iter().map(name).collect();
     let head = COLUMNS.into_iter().chain(names.iter().map(String::as_str)).map(quoted);
@@ -311,8 +310,8 @@ mod tests {
         let mut other = run();
         other.experiments[0].observations.clear();
         assert_eq!(head(&run()), head(&other));
-        for key in Key::ALL.iter().map(|key| key.name()) {
-            assert!(head(&other).split(',').any(|name| name.strip_prefix("label_").unwrap_or(name) == key), "{key}");
+        for key in Labels::NAMES {
+            assert!(head(&other).split(',').any(|name| name.strip_prefix("label_").unwrap_or(name) == *key), "{key}");
         }
         // Of a document of another version nothing is lost.
         other.experiments[0].observations = vec![Observation::new(

@@ -3,7 +3,7 @@
 
 use tiermark_model::messages::memory;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Finding, Key, Labels, Layout, MIB, MemPolicy, Observation, PageKind, Purpose, Quantity,
+    Bytes, ChainLayout, CpuId, Finding, Labels, Layout, MIB, MemPolicy, Observation, PageKind, Purpose, Quantity,
     Reason, ReasonCode, RegionSetup, Step, StopRule, Tier, Unit, Visits,
 };
 use tiermark_stats::median;
@@ -119,7 +119,7 @@ fn window_medians(visits: &Visits) -> Vec<f64> {
 fn settled(cold: &Observation, observations: &[Observation]) -> Option<f64> {
     let same = |seen: &&Observation| {
         seen.labels.tier() == Some(Tier::DramRandom)
-            && seen.labels.are_alike(&cold.labels, &[Key::Page, Key::Size, Key::Node])
+            && seen.labels.are_alike(&cold.labels, |of| (of.page(), of.size(), of.node()))
     };
     let seen = with_purpose(observations, Purpose::Ladder).find(same)?;
     seen.typical.filter(|_| !seen.verdict.has(ReasonCode::NotSettled)).map(|now| now.median)

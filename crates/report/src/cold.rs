@@ -1,10 +1,8 @@
 //! What a random access to memory takes with cold caches, in a line.
 
 use tiermark_model::messages::memory::codes;
-use tiermark_model::{Bytes, Finding, Purpose, Quantity};
+use tiermark_model::{Bytes, Finding, Purpose, Quantity, milliseconds};
 use tiermark_page::{Ink, Page, nanoseconds, paragraph};
-
-use crate::phrases::milliseconds;
 
 /// Whether a finding is of cold latency.
 pub(crate) fn is_cold(finding: &Finding) -> bool {

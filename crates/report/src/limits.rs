@@ -1,7 +1,7 @@
 //! The limit of the growth of bandwidth with threads.
 
 use tiermark_model::messages::memory::codes;
-use tiermark_model::{Finding, Key, Labels, Quantity, Unit};
+use tiermark_model::{Finding, Labels, Quantity, Unit};
 use tiermark_page::{Detail, Ink, Page, Table, Text, graded, heading, number, paragraph, rate_unit, text};
 
 use crate::findings::at_least;
@@ -12,7 +12,7 @@ use crate::tally::is_number;
 /// Name of a ramp.
 fn name(labels: &Labels) -> String {
     let node = labels.node().map(|n| format!("node {n}"));
-    let words = [labels.op(), labels.word(Key::Place), node.as_deref()];
+    let words = [labels.op(), labels.place_name(), node.as_deref()];
     words.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn limits(findings: &[&Finding], detail: Detail) -> Page {
         name(&f.labels) == name(labels)
             // Latency belongs to every operation of its place.
             || f.metric == Quantity::ScaleLatency
-                && f.labels.are_alike(labels, &[Key::Place, Key::Node])
+                && f.labels.are_alike(labels, |of| (of.place_name(), of.node()))
     };
     let find =
         |labels: &Labels, metric: &Quantity| findings.iter().find(|f| f.metric == *metric && here(labels, f)).copied();

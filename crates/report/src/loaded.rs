@@ -1,8 +1,8 @@
 //! Latency over bandwidth: curves as plots, their figures as a table, and their points.
 
 use tiermark_model::{
-    Finding, Grade, Key, Labels, LatencyTarget, LoadPoint, MessPoint, Observation, Purpose, Quantity, RunCounters,
-    Unit, count_of,
+    Finding, Grade, Labels, LatencyTarget, LoadPoint, MessPoint, Observation, Purpose, Quantity, RunCounters, Unit,
+    count_of,
 };
 use tiermark_page::{
     ABSENT, Cell, Detail, Ink, NO_VALUE, Page, Plot, ROWS, Rates, Series, Table, Text, graded, heading, letter,
@@ -51,7 +51,7 @@ struct LoadedCurve<'a> {
 /// The name of a curve: mix and place, with the node where it is named.
 fn name(labels: &Labels) -> String {
     let node = labels.node().map(|n| format!("node {n}"));
-    let words = [labels.mix(), labels.word(Key::Place), node.as_deref()];
+    let words = [labels.mix(), labels.place_name(), node.as_deref()];
     words.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
@@ -67,7 +67,8 @@ fn curves_of<'a>(observations: &[&'a Observation]) -> Vec<LoadedCurve<'a>> {
     }
     for curve in &mut curves {
         let first = curve.points.first().map(|p| p.seen);
-        let same = |o: &Observation| first.is_some_and(|f| f.labels.are_alike(&o.labels, &[Key::Place, Key::Node]));
+        let same =
+            |o: &Observation| first.is_some_and(|f| f.labels.are_alike(&o.labels, |of| (of.place_name(), of.node())));
         let idle = observations.iter().find(|o| o.labels.is_for(Purpose::Unloaded) && same(o));
         curve.points.extend(idle.map(|seen| LoadPoint { rate: 0.0, rates: [None; 2], pause: None, seen }));
         curve.points.sort_by_key(|p| p.pause.map_or((0, 0), |pause| (1, u64::MAX - pause)));
@@ -164,7 +165,7 @@ fn title(curves: &[LoadedCurve<'_>]) -> Text {
     let words = loaded.into_iter().flat_map(|labels| {
         let node = labels.node().map_or_else(String::new, |node| format!(" of node {node}"));
         let mix = labels.mix().map(|mix| format!("traffic {mix}"));
-        [mix, labels.word(Key::Place).map(|place| format!("{place} memory{node}"))]
+        [mix, labels.place_name().map(|place| format!("{place} memory{node}"))]
     });
     let words: Vec<String> = words.flatten().collect();
     let curve = if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) };

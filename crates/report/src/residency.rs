@@ -1,12 +1,12 @@
 //! How long a shared cache keeps touched lines: a table of waits and ranges, and the conclusion in words.
 
 use tiermark_model::messages::shapes::codes;
-use tiermark_model::{Finding, Key, Note, Quantity, Unit};
+use tiermark_model::{Finding, Note, Quantity, Unit, milliseconds};
 use tiermark_page::{
     Cell, Detail, Ink, Page, Text, graded, heading, measured_size, nanoseconds, paragraph, percent, size, text,
 };
 
-use crate::phrases::{milliseconds, sentence};
+use crate::phrases::sentence;
 use crate::pivot::{Pivot, with_metric};
 use crate::reasons::Reasons;
 use crate::remark::remark;
@@ -21,7 +21,7 @@ pub(crate) fn residency(findings: &[&Finding], detail: Detail) -> Page {
     let edges = with_metric(findings, &Quantity::ResidencyEdge);
     let cell = |f: &&Finding| {
         let same = |edge: &&&Finding| {
-            let same = edge.labels.are_alike(&f.labels, &[Key::Size, Key::Wait]);
+            let same = edge.labels.are_alike(&f.labels, |of| (of.size(), of.wait()));
             same && is_of_once(edge) == is_of_once(f)
         };
         let edge = edges.iter().find(same).and_then(|edge| edge.value);

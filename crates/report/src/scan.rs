@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use tiermark_model::messages::scan::codes;
-use tiermark_model::{Finding, Key, NodeId, Quantity, count_of};
+use tiermark_model::{Finding, Labels, NodeId, Quantity, count_of};
 use tiermark_page::{Cell, Detail, Ink, Page, Table, Text, heading, number, paragraph, rate_unit, text};
 
 use crate::findings::figure;
@@ -29,7 +29,7 @@ pub(crate) fn scan(findings: &[&Finding], detail: Detail) -> Page {
     let curves = Curves {
         x: &|f| region(f).map(|region| region as f64),
         x_unit: "region",
-        series: &|f| format!("node {}", label(f, Key::Node)),
+        series: &|f| format!("node {}", label(f, Labels::node)),
         unit: ("ns", 1.0),
         log_y: false,
     };
@@ -41,14 +41,14 @@ pub(crate) fn scan(findings: &[&Finding], detail: Detail) -> Page {
     for median in with_metric(findings, &Quantity::ScanMedian) {
         let value = median.value.map(|v| Text::from(number(v, median.unit))).unwrap_or_default();
         let quantity = what(median);
-        let node = format!("node {}, {quantity}: median ", label(median, Key::Node));
+        let node = format!("node {}, {quantity}: median ", label(median, Labels::node));
         out += paragraph("  ", text![node, value, ", ", remark(median).unwrap_or_default()], Ink::Plain);
     }
     out += verdict(findings, &slow);
     // A median rests on one of the regions, and a slow region on its own number: these say it.
     let mut reasons = Reasons::default();
     for number in latencies.iter().copied().chain(with_metric(findings, &Quantity::ScanBandwidth)) {
-        reasons.add(&format!("region {} {}", label(number, Key::Region), what(number)), &number.verdict);
+        reasons.add(&format!("region {} {}", label(number, Labels::region), what(number)), &number.verdict);
     }
     out + reasons.page(detail)
 }
@@ -128,7 +128,7 @@ fn range(finding: &Finding) -> Option<String> {
 
 /// The name of the number of a region.
 fn what(finding: &Finding) -> String {
-    label(finding, Key::Op)
+    label(finding, Labels::op)
 }
 
 /// A row for each region: where it is, both numbers, and how many times slower than the median it is.
@@ -148,7 +148,7 @@ fn table(findings: &[&Finding], is_listed: &dyn Fn(&Finding) -> bool) -> Page {
         Cell::inked(slow.join(", "), Ink::Bad)
     };
     let table = Table::of(&regions).numbers("region", |(number, _)| number.unwrap_or_default().to_string());
-    let table = table.numbers("node", |(_, of)| of.first().map_or_else(String::new, |f| label(f, Key::Node)));
+    let table = table.numbers("node", |(_, of)| of.first().map_or_else(String::new, |f| label(f, Labels::node)));
     let table = table.numbers("place|in node", |(number, _)| place(*number).unwrap_or_default());
     let table = table.figures("ns", |(_, of)| cell(of, Quantity::ScanLatency));
     let table = table.figures(rate_unit(), |(_, of)| cell(of, Quantity::ScanBandwidth));
@@ -168,7 +168,8 @@ fn verdict(findings: &[&Finding], slow: &[&Finding]) -> Page {
         let place = place.map_or_else(String::new, |place| format!(", {place}"));
         let range = findings.iter().filter(|f| region(f) == region(found)).find_map(|f| range(f));
         let range = range.map_or_else(String::new, |range| format!(" (physical addresses: {range})"));
-        let name = format!("region {} of node {}{place}{range}", label(found, Key::Region), label(found, Key::Node));
+        let name =
+            format!("region {} of node {}{place}{range}", label(found, Labels::region), label(found, Labels::node));
         out += paragraph("  ", text![format!("Slow: {name}, {}: ", what(found)), notes], Ink::Bad);
     }
     let compared = with_metric(findings, &Quantity::ScanMedian);

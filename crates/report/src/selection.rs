@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{Experiment, Finding, Key, Observation, Purpose, Quantity};
+use tiermark_model::{Experiment, Finding, Observation, Purpose, Quantity};
 use tiermark_page::Detail;
 
 use crate::findings::scalings;
@@ -43,7 +43,7 @@ impl<'a> Selection<'a> {
         shown.count(&in_tables);
         let matrix = matrix::take(&mut shown);
         let ladder = take_rows(&mut shown);
-        let is_share = |f: &Finding| f.metric == Quantity::PeakShare && f.labels.has(Key::Tier);
+        let is_share = |f: &Finding| f.metric == Quantity::PeakShare && f.labels.tier_name().is_some();
         let shares = if ladder.is_empty() { Vec::new() } else { shown.take_all(is_share) };
         let recovery = shown.take_all(|f| f.metric == Quantity::LatencyRecovery);
         shown.count(&recovery);
@@ -89,7 +89,7 @@ fn repeats_a_cell<'a>(observations: impl Iterator<Item = &'a Observation>) -> im
     let cells: BTreeSet<&str> = cells.map(|o| o.step.as_str()).collect();
     move |f: &Finding| {
         matches!(f.metric, Quantity::Latency | Quantity::Bandwidth)
-            && !f.labels.has(Key::Tier)
+            && f.labels.tier_name().is_none()
             && matches!(f.evidence.as_slice(), [step] if cells.contains(step.as_str()))
     }
 }

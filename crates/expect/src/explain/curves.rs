@@ -1,6 +1,6 @@
 //! Curves of latency over bandwidth: how much load memory takes before its accesses wait.
 
-use tiermark_model::{Confidence, Experiment, Finding, Grade, Key, Labels, LoadPoint, Observation, Quantity, Run};
+use tiermark_model::{Confidence, Experiment, Finding, Grade, Labels, LoadPoint, Observation, Quantity, Run};
 
 use crate::explain::cells::spot_of;
 use crate::explain::facts::{Fact, Scene, SceneKind};
@@ -27,7 +27,7 @@ pub(crate) fn curves(run: &Run) -> Vec<Scene> {
 
 /// What tells one curve from another.
 fn is_of_same_curve(one: &Labels, other: &Labels) -> bool {
-    one.are_alike(other, &[Key::Place, Key::Node, Key::Mix, Key::Page])
+    one.are_alike(other, |of| (of.place_name(), of.node(), of.mix(), of.page()))
 }
 
 fn curve(most: &Finding, experiment: &Experiment, run: &Run) -> Option<Scene> {
@@ -38,7 +38,7 @@ fn curve(most: &Finding, experiment: &Experiment, run: &Run) -> Option<Scene> {
         found.find(|finding| is_of_same_curve(&finding.labels, labels))
     };
     let (idle, how) = curve_finding(Quantity::LoadedUnloaded).and_then(known)?;
-    let place = labels.word(Key::Place).unwrap_or("local");
+    let place = labels.place_name().unwrap_or("local");
     let mix = labels.mix().unwrap_or("read");
     let node = labels.node().map_or_else(String::new, |node| format!(" of node {node}"));
     let steps: Vec<&str> = most.evidence.iter().map(String::as_str).collect();

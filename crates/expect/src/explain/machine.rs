@@ -3,7 +3,7 @@
 
 use tiermark_model::messages::{explain as says, run as warnings};
 use tiermark_model::{
-    Confidence, CounterSight, CounterSourceId, Experiment, Finding, IdSet, Key, Note, Nothing, Observation, Quantity,
+    Confidence, CounterSight, CounterSourceId, Experiment, Finding, IdSet, Note, Nothing, Observation, Quantity,
     RateUnit, Reason, ReasonCode, Run, State, StateKind, Unit,
 };
 
@@ -52,14 +52,14 @@ fn ramp(finding: &Finding, experiment: &Experiment, run: &Run) -> Option<Scene> 
     let limit = finding.labels.limit()?;
     let (rate, how) = known(finding)?;
     let labels = &finding.labels;
-    let same = |other: &&Finding| other.labels.are_alike(labels, &[Key::Place, Key::Node, Key::Op]);
+    let same = |other: &&Finding| other.labels.are_alike(labels, |of| (of.place_name(), of.node(), of.op()));
     let known_figure = |metric: Quantity, statistic: Option<&str>| {
         let is_it = |other: &&Finding| {
             other.metric == metric && statistic.is_none_or(|word| other.labels.statistic() == Some(word))
         };
         experiment.findings.iter().filter(is_it).find(same).and_then(known)
     };
-    let place = labels.word(Key::Place).unwrap_or("local");
+    let place = labels.place_name().unwrap_or("local");
     let op = labels.op().unwrap_or("read");
     let node = labels.node().map_or_else(String::new, |node| format!(" of node {node}"));
     let spot = spot_of(finding, experiment, &run.machine).unwrap_or_else(|| format!("{place} memory{node}"));

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use tiermark_model::messages::memory::STATED_PEAK;
 use tiermark_model::{
-    BoxKind, Confidence, Distance, Finding, Grade, IdSet, Key, Labels, Machine, NodeId, Observation, Purpose, Quantity,
-    Run, StepTraffic, TrafficSum, amplification,
+    BoxKind, Confidence, Distance, Finding, Grade, IdSet, Labels, Machine, NodeId, Observation, Purpose, Quantity, Run,
+    StepTraffic, TrafficSum, amplification,
 };
 
 use crate::explain::cells::{Access, Cell, home_of};
@@ -251,8 +251,8 @@ fn spot(finding: &Finding) -> Option<Spot<'_>> {
 pub(crate) fn is_plain_latency(labels: &Labels) -> bool {
     labels.has_usual_layout()
         && labels.chains().is_none_or(|chains| chains == 1)
-        && !labels.has(Key::Statistic)
-        && !labels.has(Key::Beside)
+        && labels.statistic().is_none()
+        && labels.beside().is_none()
 }
 
 /// A number that is known, and how well; `None` if it is in doubt.

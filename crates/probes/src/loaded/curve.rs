@@ -2,7 +2,7 @@
 
 use tiermark_model::messages::memory;
 use tiermark_model::{
-    Finding, Grade, Interval, Key, LatencyTarget, Observation, PageKind, Purpose, Quantity, Unit, Verdict,
+    Finding, Grade, Interval, LabelSet, LatencyTarget, Observation, PageKind, Purpose, Quantity, Unit, Verdict,
 };
 
 use super::curve_spec::CurveSpec;
@@ -171,7 +171,7 @@ impl Reading<'_> {
     /// The most that all cores moved, without a chaser.
     fn peak(&self, seen: &Observation) -> Option<Finding> {
         let value = seen.value.filter(|_| seen.verdict.grade != Grade::Invalid)?;
-        let how = seen.labels.clone().only(&[Key::Threads, Key::Kernel]);
+        let how = seen.labels.clone().only(LabelSet::NONE.threads().kernel());
         let labels = self.family.labels(Purpose::Loaded, self.page).and(how);
         let found = derived(seen, Quantity::LoadedPeak, labels, value, Unit::BytesPerSecond);
         Some(Finding { interval: seen.interval, ..found.with_notes([memory::all_cores_untimed()]) })

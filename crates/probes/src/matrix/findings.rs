@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tiermark_model::messages::memory;
 use tiermark_model::{
-    Bench, Bytes, Finding, Grade, IdSet, KernelInfo, Key, Labels, Machine, NodeId, Note, Observation, Quantity, Reason,
+    Bench, Bytes, Finding, Grade, IdSet, KernelInfo, Labels, Machine, NodeId, Note, Observation, Quantity, Reason,
     Unit, Verdict,
 };
 
@@ -137,7 +137,7 @@ fn worse(one: &Verdict, other: &Verdict) -> Verdict {
 
 /// Whether two observations were made by the same cpus with the same work.
 fn alike(one: &Observation, other: &Observation) -> bool {
-    one.labels.are_alike(&other.labels, &[Key::From, Key::Op, Key::Span])
+    one.labels.are_alike(&other.labels, |of| (of.from(), of.op(), of.span()))
 }
 
 /// Plain cells of the same cpus and work.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use tiermark_model::messages::memory::codes;
 use tiermark_model::messages::rules;
-use tiermark_model::{Key, Purpose};
 
+use crate::common::fits;
 use tiermark_engine::{Host, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::*;
@@ -36,11 +36,8 @@ fn plan(synth: &Synth, request: &Request) -> Result<Plan, Refusal> {
     c2c::PROBE.plan(request, host.lab())
 }
 
-fn value(experiment: &Experiment, metric: &str, labels: &[(Key, &str)]) -> f64 {
-    let fits = |f: &&Finding| {
-        f.metric.name() == metric && labels.iter().all(|(key, value)| f.labels.word(*key) == Some(value))
-    };
-    let found: Vec<&Finding> = experiment.findings.iter().filter(fits).collect();
+fn value(experiment: &Experiment, metric: &str, labels: &[(&str, &str)]) -> f64 {
+    let found: Vec<&Finding> = experiment.findings.iter().filter(|f| fits(f, metric, labels)).collect();
     assert_eq!(found.len(), 1, "{metric} {labels:?}: {found:?}");
     found[0].value.unwrap()
 }
@@ -51,17 +48,14 @@ fn relations_of_a_server_come_out_as_they_are() {
     let pairs = experiment.findings.iter().filter(|f| f.metric.name() == "c2c.pair").count();
     assert_eq!(pairs, 32 * 31 / 2, "all pairs of 32 cpus fit");
     for (relation, truth) in [("SMT", 16.0), ("LLC", 60.0), ("socket", 140.0), ("remote", 280.0)] {
-        let median = value(
-            &experiment,
-            "c2c.relation",
-            &[(Key::Relation, relation), (Key::Statistic, "median"), (Key::Op, "cas")],
-        );
+        let median =
+            value(&experiment, "c2c.relation", &[("relation", relation), ("statistic", "median"), ("op", "cas")]);
         assert!((median / truth - 1.0).abs() < 0.03, "{relation}: {median}, {truth} there");
-        let clean = value(&experiment, "c2c.transfer", &[(Key::Relation, relation), (Key::State, "clean")]);
+        let clean = value(&experiment, "c2c.transfer", &[("relation", relation), ("state", "clean")]);
         assert!((clean / truth / 0.4 - 1.0).abs() < 0.05, "{relation}: {clean}");
-        let one_way = value(&experiment, "c2c.op", &[(Key::Relation, relation), (Key::Op, "one-way")]);
+        let one_way = value(&experiment, "c2c.op", &[("relation", relation), ("op", "one-way")]);
         assert!((one_way / truth / 0.5 - 1.0).abs() < 0.05, "{relation}: {one_way}");
-        let asymmetry = value(&experiment, "c2c.asymmetry", &[(Key::Relation, relation)]);
+        let asymmetry = value(&experiment, "c2c.asymmetry", &[("relation", relation)]);
         assert!(asymmetry.abs() < 0.03, "{relation}: {asymmetry}");
     }
     let doubted: Vec<_> = experiment.findings.iter().filter(|f| f.verdict.grade != Grade::Trusted).collect();
@@ -88,7 +82,7 @@ fn a_guests_relations_are_its_hypervisors_word() {
 #[test]
 fn homes_are_swept_and_named() {
     let (experiment, _) = run(&server(), &request(Effort::Quick, None, serde_json::Value::Null));
-    let home = |relation, home| value(&experiment, "c2c.home", &[(Key::Relation, relation), (Key::Home, home)]);
+    let home = |relation, home| value(&experiment, "c2c.home", &[("relation", relation), ("home", home)]);
     // Sockets apart: three different nodes. In one core there are two.
     assert!((home("remote", "second") / home("remote", "first") - 1.05).abs() < 0.02);
     assert!((home("remote", "third") / home("remote", "first") - 1.25).abs() < 0.02);
@@ -168,7 +162,7 @@ fn the_largest_machine_is_planned_and_run_in_its_time() {
     let (experiment, took) = run(&Synth::largest(), &request);
     assert!(took <= 30.0 + 1.0, "{took} s");
     for relation in ["SMT", "LLC", "remote"] {
-        let labels = [(Key::Relation, relation), (Key::Statistic, "median")];
+        let labels = [("relation", relation), ("statistic", "median")];
         assert!(value(&experiment, "c2c.relation", &labels) > 0.0);
     }
 }
@@ -218,7 +212,7 @@ fn preemption_is_seen_and_does_not_move_the_median() {
     let mut host = SimHost::new(Synth { smt: 1, ..Synth::default() }.machine().unwrap(), Vec::new(), options);
     let request = request(Effort::Quick, None, serde_json::Value::Null);
     let experiment = run_experiment(&c2c::PROBE, &request, &mut host, &mut ()).unwrap();
-    let labels = [(Key::Relation, "LLC"), (Key::Statistic, "median")];
+    let labels = [("relation", "LLC"), ("statistic", "median")];
     assert!((value(&experiment, "c2c.relation", &labels) / 60.0 - 1.0).abs() < 0.03);
     assert!(experiment.observations.iter().any(|o| o.disturbance.involuntary_switches > 0));
 }

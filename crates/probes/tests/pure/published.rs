@@ -41,14 +41,14 @@ fn found(peak: f64, local: &[f64], remote: &[f64]) -> Vec<Finding> {
 }
 
 fn ceiling<'a>(findings: &'a [Finding], place: &str) -> &'a Finding {
-    let fits = |f: &&Finding| f.metric == Quantity::ScaleCeiling && f.labels.word(Key::Place) == Some(place);
+    let fits = |f: &&Finding| f.metric == Quantity::ScaleCeiling && f.labels.place_name() == Some(place);
     findings.iter().find(fits).unwrap_or_else(|| panic!("no ceiling, {place}: {findings:#?}"))
 }
 
 /// A share in percent, and the rate it is of.
 fn share(findings: &[Finding], place: &str, of: &str) -> Option<(f64, f64)> {
     let fits = |f: &&Finding| {
-        f.metric == Quantity::ScaleShare && f.labels.word(Key::Place) == Some(place) && f.labels.statistic() == Some(of)
+        f.metric == Quantity::ScaleShare && f.labels.place_name() == Some(place) && f.labels.statistic() == Some(of)
     };
     let found = findings.iter().find(fits)?;
     Some(((found.value? * 100.0).round(), found.notes[0].data["bytes_per_second"].as_f64()?))

@@ -19,7 +19,7 @@
 //! * `docs/methods/bandwidth.md`, the legend in README.md, "useful bytes" in `docs/GLOSSARY.md`. `docs/examples.py`
 //!   writes the samples of README.md and `docs/EXAMPLES.md` again, `docs/pictures.py` the pictures.
 
-use tiermark_model::{Bytes, Finding, LADDER_SPANS, Purpose, Quantity, Span, count_of};
+use tiermark_model::{Bytes, Finding, LADDER_SPANS, Purpose, Quantity, Span, count_of, milliseconds};
 use tiermark_page::{
     Cell, Detail, Fit, Ink, Page, Table, Text, fitting, nanoseconds, paragraph, rate_unit, space, text, variants,
 };
@@ -27,7 +27,6 @@ use tiermark_page::{
 use super::figures::{Figure, Steps, Survey, TierRow};
 use super::marks::{cell, plain, shown, size, with_unit};
 use crate::cold::cold;
-use crate::phrases::milliseconds;
 use crate::remark::remark;
 use crate::residency::UsedOnce;
 

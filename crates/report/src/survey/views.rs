@@ -1,6 +1,6 @@
 //! The long views of a saved run: why figures are not trusted, curves, tails, kernels.
 
-use tiermark_model::{Finding, Grade, Key, Observation, Quantity, Rival, Run, Verdict};
+use tiermark_model::{Finding, Grade, LabelSet, Observation, Quantity, Rival, Run, Verdict};
 use tiermark_page::{Detail, Ink, Page, Table, Text, heading, paragraph, space, text};
 
 use super::figures::{Figure, Steps};
@@ -148,7 +148,7 @@ fn kernels_of<'a>(run: &'a Run, detail: Detail) -> Page {
 fn name(figure: &Figure<'_>) -> String {
     match figure.finding.labels.tier_of_node() {
         Some(_) => figure.name(),
-        None => crate::findings::words(&figure.finding.labels, &[Key::Kernel, Key::Purpose, Key::Cpus]),
+        None => figure.finding.labels.words(LabelSet::NONE.kernel().purpose().cpus()),
     }
 }
 
