@@ -14,7 +14,7 @@ pub(crate) struct Alone([HashSet<String>; 2]);
 
 impl Alone {
     pub(crate) fn of(pairs: &[Aligned<'_, '_>], by_role: bool) -> Self {
-        let is_over_range = |number: &&&Number<'_>| by_role && number.finding.metric.is_over_a_range();
+        let is_over_range = |number: &&&Number<'_>| by_role && number.finding.quantity.is_over_a_range();
         let key = |number: &Number<'_>| number.key_without(LabelSet::NONE.size(), by_role);
         let first = pairs.iter().filter_map(|(first, _)| first.as_ref()).filter(is_over_range).map(|one| key(one));
         let other = pairs.iter().filter_map(|(_, other)| other.as_ref()).filter(is_over_range).map(|one| key(one));

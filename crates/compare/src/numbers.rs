@@ -241,7 +241,7 @@ fn is_its_value(seen: &Observation, finding: &Finding) -> bool {
 fn key(experiment: &Experiment, finding: &Finding, by_role: bool, without: LabelSet) -> String {
     let labels = &finding.labels;
     let probe = experiment.request.probe.as_str();
-    let mut key = format!("{probe} {} {:?}", finding.metric, finding.unit);
+    let mut key = format!("{probe} {} {:?}", finding.quantity, finding.unit);
     let role = roles::role(labels).filter(|_| by_role);
     let is_of_all = role.is_some() && labels.span() == Some(Span::All);
     // How something was measured is not what it is. A hypervisor moves cpus; their number counts.

@@ -34,8 +34,8 @@ pub fn openmetrics(run: &Run) -> String {
             let figure = FigureName::of(finding, &experiment.request.scope, &run.machine);
             how.extend(figure.map(|figure| ("figure".to_owned(), figure.to_string())));
             of.extend(run.simulated.is_some().then(|| ("simulated".to_owned(), "true".to_owned())));
-            let metric = format!("tiermark_{}{suffix}", name(finding.metric.name()));
-            let metric = Metric { name: &metric, help: finding.metric.about() };
+            let metric = format!("tiermark_{}{suffix}", name(finding.quantity.name()));
+            let metric = Metric { name: &metric, help: finding.quantity.about() };
             add(&mut families, metric, value / divisor, of, how);
         }
     }
@@ -164,7 +164,7 @@ pub(crate) type Named = BTreeMap<String, String>;
 fn labels(finding: &Finding, probe: &str, again: Option<usize>) -> (Named, Named) {
     let own = &finding.labels;
     // Footprints follow from caches and free memory, except where figures of several sizes are what is measured.
-    let is_sized = SIZED.iter().any(|purpose| own.is_for(*purpose)) || finding.metric.is_over_a_range();
+    let is_sized = SIZED.iter().any(|purpose| own.is_for(*purpose)) || finding.quantity.is_over_a_range();
     let of_the_run = OF_THE_RUN.and_if(!is_sized, LabelSet::NONE.size());
     // Where no operation says what a kernel does, its name does.
     let of_the_run = of_the_run.and_if(own.op().is_some(), LabelSet::NONE.kernel());

@@ -91,7 +91,7 @@ fn rows(run: &Run) -> Vec<Value> {
     };
     let known: HashSet<(usize, String)> = numbered().flat_map(steps).collect();
     let repeats = |number: usize, f: &Finding| match f.evidence.as_slice() {
-        [step] => REPEATING.contains(&f.metric) && known.contains(&(number, step.clone())),
+        [step] => REPEATING.contains(&f.quantity) && known.contains(&(number, step.clone())),
         _ => false,
     };
     let findings = numbered().flat_map(|(number, e)| e.findings.iter().map(move |f| (number, f)));
@@ -119,7 +119,7 @@ fn placed(run: &Run, experiment: usize, labels: &Labels) -> Labels {
 fn of_experiment<'a>(
     run: &'a Run,
     experiment: usize,
-    metric: Quantity,
+    quantity: Quantity,
     (labels, verdict): (&'a Labels, &Verdict),
 ) -> TidyRow<'a, Quantity, Unit, ReasonCode> {
     TidyRow {
@@ -129,7 +129,7 @@ fn of_experiment<'a>(
         probe: run.experiments.get(experiment).map_or("", |e| &e.request.probe),
         experiment: experiment + 1,
         step: "",
-        metric,
+        metric: quantity,
         unit: Unit::Count,
         value: None,
         low: None,
@@ -183,7 +183,7 @@ fn found(run: &Run, experiment: usize, finding: &Finding) -> Value {
         p10: finding.typical.map(|typical| typical.p10),
         p90: finding.typical.map(|typical| typical.p90),
         best: finding.best,
-        ..of_experiment(run, experiment, finding.metric.clone(), (&labels, &finding.verdict))
+        ..of_experiment(run, experiment, finding.quantity.clone(), (&labels, &finding.verdict))
     };
     row.object()
 }

@@ -200,7 +200,7 @@ mod tests {
         let seen = cold(visits(1.0, 64));
         let back = |observations: &[Observation]| {
             let found = findings(observations);
-            let recovery = found.iter().find(|f| f.metric == Quantity::LatencyRecovery);
+            let recovery = found.iter().find(|f| f.quantity == Quantity::LatencyRecovery);
             recovery.map(|f| (f.value.unwrap_or_default(), f.notes[0].data["ns"].as_f64().unwrap_or_default()))
         };
         let (alone, to) = back(std::slice::from_ref(&seen)).expect("an excess");

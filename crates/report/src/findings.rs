@@ -52,7 +52,7 @@ fn notes(findings: &[&Finding]) -> Page {
 
 /// Takes the quantiles of latency.
 pub(crate) fn take_tails<'a>(shown: &mut Shown<'a>) -> Vec<&'a Finding> {
-    shown.take_all(|f| f.metric == Quantity::LatencyTail && f.labels.statistic().is_some())
+    shown.take_all(|f| f.quantity == Quantity::LatencyTail && f.labels.statistic().is_some())
 }
 
 /// Tail latency: quantiles as columns. Reasons and remarks come in detail: quantiles have the verdict of the number
@@ -74,13 +74,13 @@ pub(crate) fn tails(findings: &[&Finding], detail: Detail) -> Page {
 
 /// Takes how bandwidth grows with threads; of two cpus the ladder shows as much.
 pub(crate) fn scalings<'a>(shown: &mut Shown<'a>, detail: Detail) -> Vec<(String, Vec<&'a Finding>)> {
-    let findings = shown.take_all(|f| f.metric == Quantity::BandwidthScaling);
+    let findings = shown.take_all(|f| f.quantity == Quantity::BandwidthScaling);
     let name = |f: &Finding| {
         // The footprint of one thread shrinks as threads are added; the rest must be the same along the table.
         f.labels.words(LabelSet::NONE.threads().size().purpose().span().cpus().kernel())
     };
     let mut groups = grouped(findings.into_iter().map(|f| (name(f), f)));
-    let rates = shown.findings.iter().filter(|f| f.metric == Quantity::Bandwidth && f.value.is_some());
+    let rates = shown.findings.iter().filter(|f| f.quantity == Quantity::Bandwidth && f.value.is_some());
     let columns: HashSet<Column<'_>> = rates.map(|f| column(f, f.labels.span())).collect();
     groups.retain(|(_, group)| detail.is_all() || !is_on_ladder(group, &columns));
     groups.iter().for_each(|(_, group)| shown.count(group));
@@ -144,15 +144,15 @@ pub(crate) fn at_least(f: &Finding) -> &'static str {
 pub(crate) fn others(all: &[&Finding], rest: &[&Finding], detail: Detail) -> Page {
     let mut findings = if detail.is_all() { all.to_vec() } else { rest.to_vec() };
     // Conditions of the others have lines of their own.
-    findings.retain(|f| !f.metric.is_condition());
+    findings.retain(|f| !f.quantity.is_condition());
     if findings.is_empty() {
         return Page::new();
     }
     let mut reasons = Reasons::default();
     for f in rest {
-        reasons.add(&format!("{} {}", f.metric, f.labels.words(LabelSet::NONE.purpose())), &f.verdict);
+        reasons.add(&format!("{} {}", f.quantity, f.labels.words(LabelSet::NONE.purpose())), &f.verdict);
     }
-    let table = Table::of(&findings).texts("what", |f| f.metric.name());
+    let table = Table::of(&findings).texts("what", |f| f.quantity.name());
     let table = table.texts("of", |f| f.labels.words(LabelSet::NONE.purpose())).figures("value", |f| figure(f));
     let table = table.texts("unit", |f| Cell::inked(Text::unit(f.unit), Ink::Dim));
     let table = table.numbers("n", |f| Cell::inked(f.samples.to_string(), Ink::Dim)).table();

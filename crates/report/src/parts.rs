@@ -67,7 +67,7 @@ fn one_ladder(before: &[&Experiment], next: &Experiment) -> bool {
         (scope.cpus.clone(), scope.mem_node, scope.page)
     };
     let tiers = |e: &Experiment| {
-        let numbers = e.findings.iter().filter(|f| matches!(f.metric, Quantity::Latency | Quantity::Bandwidth));
+        let numbers = e.findings.iter().filter(|f| matches!(f.quantity, Quantity::Latency | Quantity::Bandwidth));
         let mut has_tier = numbers.map(|f| f.labels.tier_name().is_some()).peekable();
         has_tier.peek().is_some() && has_tier.all(|has_tier| has_tier)
     };

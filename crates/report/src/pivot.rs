@@ -7,9 +7,9 @@ use tiermark_page::{Cell, Table};
 
 use crate::order::{distinct, first, grouped};
 
-/// Findings of a metric.
-pub(crate) fn with_metric<'a>(findings: &[&'a Finding], metric: &Quantity) -> Vec<&'a Finding> {
-    findings.iter().copied().filter(|f| f.metric == *metric).collect()
+/// Findings of a quantity.
+pub(crate) fn with_quantity<'a>(findings: &[&'a Finding], quantity: &Quantity) -> Vec<&'a Finding> {
+    findings.iter().copied().filter(|f| f.quantity == *quantity).collect()
 }
 
 /// A label as text, or an empty string where the finding has no such label.

@@ -19,7 +19,7 @@ const LIGHT: f64 = 0.3;
 pub(crate) fn curves(run: &Run) -> Vec<Scene> {
     let mut scenes = Vec::new();
     for experiment in &run.experiments {
-        let most = experiment.findings.iter().filter(|finding| finding.metric == Quantity::LoadedMost);
+        let most = experiment.findings.iter().filter(|finding| finding.quantity == Quantity::LoadedMost);
         scenes.extend(most.take(MOST - scenes.len().min(MOST)).filter_map(|finding| curve(finding, experiment, run)));
     }
     scenes
@@ -33,8 +33,8 @@ fn is_of_same_curve(one: &Labels, other: &Labels) -> bool {
 fn curve(most: &Finding, experiment: &Experiment, run: &Run) -> Option<Scene> {
     let labels = &most.labels;
     let (rate, _) = known(most)?;
-    let curve_finding = |metric: Quantity| {
-        let mut found = experiment.findings.iter().filter(|finding| finding.metric == metric);
+    let curve_finding = |quantity: Quantity| {
+        let mut found = experiment.findings.iter().filter(|finding| finding.quantity == quantity);
         found.find(|finding| is_of_same_curve(&finding.labels, labels))
     };
     let (idle, how) = curve_finding(Quantity::LoadedUnloaded).and_then(known)?;

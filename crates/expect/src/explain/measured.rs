@@ -54,7 +54,7 @@ impl<'a> Bounds<'a> {
             let step = finding.evidence.first().filter(|_| is_known)?.as_str();
             Some(((step, finding.labels.statistic()?), finding.value?))
         };
-        let findings = |metric: Quantity| run.findings().filter(move |finding| finding.metric == metric);
+        let findings = |quantity: Quantity| run.findings().filter(move |finding| finding.quantity == quantity);
         let mut latencies: HashMap<Spot<'_>, Vec<Idle>> = HashMap::new();
         for (spot, found) in findings(Quantity::Latency).filter_map(latency) {
             latencies.entry(spot).or_default().push(found);

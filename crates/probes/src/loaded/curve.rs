@@ -66,14 +66,14 @@ impl Reading<'_> {
     }
 
     /// A finding that rests on some points: the worst of their verdicts, all of them as evidence.
-    fn finding(&self, metric: Quantity, value: Option<f64>, unit: Unit, on: &[LoadPoint]) -> Finding {
+    fn finding(&self, quantity: Quantity, value: Option<f64>, unit: Unit, on: &[LoadPoint]) -> Finding {
         let seen: Vec<&Observation> =
             self.points.iter().filter(|(p, _)| on.iter().any(|q| q.pause == p.pause)).map(|(_, o)| *o).collect();
         Finding {
             samples: seen.iter().map(|o| o.visits.len() as u64).sum(),
             verdict: seen.iter().fold(Verdict::trusted(), |verdict, o| verdict.and(&o.verdict)),
             evidence: seen.iter().map(|o| o.step.clone()).collect(),
-            ..Finding::new(metric, self.family.labels(Purpose::Loaded, self.page), value, unit)
+            ..Finding::new(quantity, self.family.labels(Purpose::Loaded, self.page), value, unit)
         }
     }
 

@@ -191,7 +191,7 @@ pub(super) mod tests {
         let found = knees(&observations("pipe", OsGroup::Channels, &PIPE));
         assert_eq!(found.len(), 1);
         let knee = &found[0];
-        assert_eq!((&knee.metric, knee.unit), (&Quantity::OsKnee, Unit::Bytes));
+        assert_eq!((&knee.quantity, knee.unit), (&Quantity::OsKnee, Unit::Bytes));
         assert_eq!(knee.value, Some(65_536.0), "{knee:?}");
         assert!(knee.labels.bytes().is_none() && knee.labels.capacity().is_some());
         let [chosen, between, on] = &knee.notes[..] else { panic!("{:?}", knee.notes) };

@@ -37,12 +37,12 @@ impl Ramp<'_> {
     }
 
     /// A finding that rests on these observations.
-    fn finding(&self, metric: Quantity, value: Option<f64>, unit: Unit, on: &[&Observation]) -> Finding {
+    fn finding(&self, quantity: Quantity, value: Option<f64>, unit: Unit, on: &[&Observation]) -> Finding {
         Finding {
             samples: on.iter().map(|o| o.visits.len() as u64).sum(),
             verdict: on.iter().fold(Verdict::trusted(), |verdict, o| verdict.and(&o.verdict)),
             evidence: on.iter().map(|o| o.step.clone()).collect(),
-            ..Finding::new(metric, self.labels(), value, unit)
+            ..Finding::new(quantity, self.labels(), value, unit)
         }
     }
 

@@ -45,7 +45,7 @@ fn value(experiment: &Experiment, metric: &str, labels: &[(&str, &str)]) -> f64 
 #[test]
 fn relations_of_a_server_come_out_as_they_are() {
     let (experiment, _) = run(&server(), &request(Effort::Standard, None, serde_json::Value::Null));
-    let pairs = experiment.findings.iter().filter(|f| f.metric.name() == "c2c.pair").count();
+    let pairs = experiment.findings.iter().filter(|f| f.quantity.name() == "c2c.pair").count();
     assert_eq!(pairs, 32 * 31 / 2, "all pairs of 32 cpus fit");
     for (relation, truth) in [("SMT", 16.0), ("LLC", 60.0), ("socket", 140.0), ("remote", 280.0)] {
         let median =
@@ -68,7 +68,7 @@ fn a_guests_relations_are_its_hypervisors_word() {
         let mut host = SimHost::new(machine, Vec::new(), SimOptions::default());
         let request = request(Effort::Quick, None, serde_json::Value::Null);
         let findings = run_experiment(&c2c::PROBE, &request, &mut host, &mut ()).unwrap().findings;
-        let median = |f: &&Finding| f.metric.name() == "c2c.relation" && f.labels.statistic() == Some("median");
+        let median = |f: &&Finding| f.quantity.name() == "c2c.relation" && f.labels.statistic() == Some("median");
         findings.iter().filter(median).map(|f| f.notes.clone()).collect()
     };
     let machine = server().machine().unwrap();
@@ -88,7 +88,7 @@ fn homes_are_swept_and_named() {
     assert!((home("remote", "third") / home("remote", "first") - 1.25).abs() < 0.02);
     assert!((home("SMT", "third") / home("SMT", "first") - 1.25).abs() < 0.02);
     let second = |f: &&Finding| {
-        f.metric.name() == "c2c.home" && f.labels.relation() == Some("SMT") && f.labels.home() == Some("second")
+        f.quantity.name() == "c2c.home" && f.labels.relation() == Some("SMT") && f.labels.home() == Some("second")
     };
     assert!(!experiment.findings.iter().any(|f| second(&f)));
     // With a node of one's own choice there is nothing to sweep.
@@ -105,7 +105,7 @@ fn fetched_lines_say_where_their_home_is() {
         let mut request = request(Effort::Quick, None, serde_json::Value::Null);
         request.scope.mem_node = mem_node;
         let (experiment, _) = run(&server(), &request);
-        let fetched = experiment.findings.into_iter().filter(|f| f.metric.name() == "c2c.transfer");
+        let fetched = experiment.findings.into_iter().filter(|f| f.quantity.name() == "c2c.transfer");
         fetched.map(|f| (f.labels.from_cpu().unwrap(), f.labels.node().unwrap())).collect()
     };
     let machine = server().machine().unwrap();
@@ -121,15 +121,15 @@ fn kinds_of_cores_are_told_apart() {
         Synth { smt: 1, cores_per_node: 8, cores_per_llc: 8, first_efficiency_core: Some(2), ..Synth::default() };
     let (experiment, _) = run(&synth, &request(Effort::Quick, None, serde_json::Value::Null));
     let pairs = |kinds: &str| {
-        let fits = |f: &&Finding| f.metric.name() == "c2c.relation" && f.labels.kinds() == Some(kinds);
+        let fits = |f: &&Finding| f.quantity.name() == "c2c.relation" && f.labels.kinds() == Some(kinds);
         let found = experiment.findings.iter().filter(fits).find(|f| f.labels.statistic() == Some("median")).unwrap();
         (found.labels.pairs(), found.labels.pairs_all())
     };
     assert_eq!(["P-P", "P-E", "E-E"].map(pairs), [1, 12, 15].map(|n| (Some(n), Some(n))));
-    let speakers = experiment.findings.iter().filter(|f| f.metric.name() == "c2c.transfer");
+    let speakers = experiment.findings.iter().filter(|f| f.quantity.name() == "c2c.transfer");
     assert_eq!(speakers.filter_map(|f| f.labels.kinds()).collect::<BTreeSet<_>>().len(), 3);
     let pair =
-        experiment.findings.iter().find(|f| f.metric.name() == "c2c.pair" && f.labels.cpus() == Some("0,5")).unwrap();
+        experiment.findings.iter().find(|f| f.quantity.name() == "c2c.pair" && f.labels.cpus() == Some("0,5")).unwrap();
     assert!(pair.labels.kinds() == Some("P-E") && pair.labels.relation() == Some("LLC"), "{:?}", pair.labels);
 }
 
@@ -137,7 +137,7 @@ fn kinds_of_cores_are_told_apart() {
 fn contention_goes_to_all_cpus_and_says_who_waits() {
     let (experiment, _) = run(&server(), &request(Effort::Quick, None, serde_json::Value::Null));
     let threads = |metric: &str| -> BTreeMap<u64, f64> {
-        let of = experiment.findings.iter().filter(|f| f.metric.name() == metric);
+        let of = experiment.findings.iter().filter(|f| f.quantity.name() == metric);
         of.map(|f| (f.labels.threads().unwrap(), f.value.unwrap())).collect()
     };
     let times = threads("c2c.contention");
@@ -185,13 +185,13 @@ fn a_pair_at_two_distances_in_turn_is_told() {
     let asked = request(Effort::Quick, None, serde_json::Value::Null);
     let host = host(&Synth { smt: 1, ..Synth::default() });
     let (experiment, _) = run(&Synth { smt: 1, ..Synth::default() }, &asked);
-    assert!(!experiment.findings.iter().any(|f| f.metric.name() == "c2c.modes"), "a steady machine has one mode");
+    assert!(!experiment.findings.iter().any(|f| f.quantity.name() == "c2c.modes"), "a steady machine has one mode");
     let mut seen = experiment.observations;
     let lab = host.lab();
     let mode = |value| Mode { value, share: 0.5 };
     seen[0].modes = vec![mode(50.0), mode(200.0)];
     let found = c2c::PROBE.open(&asked, lab).unwrap().derive(&seen);
-    let modes: Vec<&Finding> = found.iter().filter(|f| f.metric.name() == "c2c.modes").collect();
+    let modes: Vec<&Finding> = found.iter().filter(|f| f.quantity.name() == "c2c.modes").collect();
     assert_eq!((modes.len(), &modes[0].evidence), (1, &vec![seen[0].step.clone()]));
     assert!((modes[0].value.unwrap() - 4.0).abs() < 0.1);
     let note = modes[0].noted(&codes::distances_in_turn).unwrap();

@@ -85,7 +85,7 @@ fn shares_of_the_peak_are_those_of_the_node() {
         let experiment = run(&scale::PROBE, machine, &request, Ceilings::default());
         let ceiling = found(&experiment, "scale.ceiling", &[("place", "local")]).value.unwrap();
         let of_peak =
-            |f: &&Finding| f.metric.name() == "scale.share" && f.labels.statistic() == Some("of theoretical peak");
+            |f: &&Finding| f.quantity.name() == "scale.share" && f.labels.statistic() == Some("of theoretical peak");
         let local = |f: &&Finding| f.labels.place() == Some(Distance::Local);
         let shares = experiment.findings.iter().filter(of_peak).filter(local);
         shares.map(|f| (ceiling / f.value.unwrap(), f.noted(&codes::share_of_peak).unwrap().clone())).collect()
@@ -113,7 +113,7 @@ fn notes_of_a_curve_count_its_loaded_points_and_know_whether_one_is_idle() {
     let experiment = run_experiment(&loaded::PROBE, &request, &mut host, &mut ()).unwrap();
     let local = |metric: &str, findings: &[Finding]| -> Note {
         let found =
-            findings.iter().find(|f| f.metric.name() == metric && f.labels.place() == Some(Distance::Local)).unwrap();
+            findings.iter().find(|f| f.quantity.name() == metric && f.labels.place() == Some(Distance::Local)).unwrap();
         found.notes[0].clone()
     };
     let is_load = |o: &&Observation| o.labels.is_for(Purpose::Load) && o.labels.place() == Some(Distance::Local);
@@ -158,7 +158,7 @@ fn a_ramp_cut_off_says_so_and_claims_no_more_than_it_saw() {
             let points: Vec<(u64, f64)> = points.map(|o| (o.labels.threads().unwrap(), o.value.unwrap())).collect();
             let Some((last, _)) = points.iter().copied().max_by_key(|(threads, _)| *threads) else { continue };
             let of = |metric: &str| {
-                experiment.findings.iter().find(|f| f.metric.name() == metric && f.labels.place_name() == Some(place))
+                experiment.findings.iter().find(|f| f.quantity.name() == metric && f.labels.place_name() == Some(place))
             };
             let ceiling = of("scale.ceiling").unwrap();
             let cut = ceiling.noted(&codes::ramp_cut_off);
@@ -197,7 +197,7 @@ fn a_curve_without_a_load_has_no_knee() {
         request.scope.max_seconds = Some(seconds);
         let ceilings = Ceilings { node: Some(120e9), link: 200e9, knee: 0.7, ..Ceilings::default() };
         let experiment = run(&loaded::PROBE, &server(16, 1), &request, ceilings);
-        for knee in experiment.findings.iter().filter(|f| f.metric.name() == "loaded.knee") {
+        for knee in experiment.findings.iter().filter(|f| f.quantity.name() == "loaded.knee") {
             assert!(knee.evidence.len() > 1, "{seconds} s: {knee:#?}");
         }
     }
@@ -229,7 +229,7 @@ fn overload_is_named_and_kept() {
     assert!((0.1..0.3).contains(&lost.value.unwrap()), "{lost:#?}");
     let calm =
         run(&loaded::PROBE, &machine, &request("loaded-latency", Effort::Standard, 5, params), Ceilings::default());
-    assert!(calm.findings.iter().all(|f| f.metric.name() != "loaded.overload"));
+    assert!(calm.findings.iter().all(|f| f.quantity.name() != "loaded.overload"));
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn the_knee_of_a_quick_curve_is_where_the_memory_has_it() {
 fn sizes(effort: Effort, core: SimCore, seed: u64) -> Vec<Finding> {
     findings(&latency::PROBE, serde_json::Value::Null, effort, core, seed)
         .into_iter()
-        .filter(|f| f.metric.name() == "tier.size")
+        .filter(|f| f.quantity.name() == "tier.size")
         .collect()
 }
 

@@ -85,7 +85,7 @@ impl<'a> Figure<'a> {
 /// The name of a number: of a figure of a tier, `L3 latency`, `DRAM write, all cores`.
 pub fn figure_name(finding: &Finding) -> String {
     let labels = &finding.labels;
-    match (labels.tier_of_node(), &finding.metric, labels.op(), labels.span()) {
+    match (labels.tier_of_node(), &finding.quantity, labels.op(), labels.span()) {
         // Memory at random has a figure for each page size.
         (Some(tier), Quantity::Latency, ..) if labels.tier() == Some(Tier::DramRandom) => {
             let pages = match labels.page() {

@@ -150,7 +150,7 @@ fn zeros(survey: &Survey<'_>) -> Page {
 /// What memory takes if translations are not at hand.
 fn walks(survey: &Survey<'_>) -> Page {
     let mut out = Page::new();
-    for grain in survey.findings().filter(|f| f.metric == Quantity::TranslationGrain) {
+    for grain in survey.findings().filter(|f| f.quantity == Quantity::TranslationGrain) {
         if let Some(note) = remark(grain) {
             out += paragraph("", text!["Translation: ", note], Ink::Plain);
         }
@@ -172,7 +172,7 @@ fn walks(survey: &Survey<'_>) -> Page {
 /// Writes and copies of a buffer as large as the last-level cache's row, where others than ordinary stores are fastest.
 fn buffers(survey: &Survey<'_>) -> Page {
     let steps = Steps::of(&survey.experiments);
-    let found = survey.findings().filter(|f| f.metric == Quantity::Bandwidth && f.labels.is_for(Purpose::Buffer));
+    let found = survey.findings().filter(|f| f.quantity == Quantity::Bandwidth && f.labels.is_for(Purpose::Buffer));
     let figures: Vec<Figure<'_>> = found.map(|finding| Figure::new(&steps, finding)).collect();
     let Some(bytes) = figures.iter().find_map(|figure| figure.finding.labels.bytes()) else {
         return Page::new();
@@ -198,7 +198,7 @@ fn pages(page: &str) -> String {
 /// How long a shared cache keeps what was touched.
 fn residency(survey: &Survey<'_>) -> Page {
     let again = |f: &&Finding| f.labels.used() != Some("once");
-    let halves = survey.findings().filter(|f| f.metric == Quantity::ResidencyHalfLife).filter(again);
+    let halves = survey.findings().filter(|f| f.quantity == Quantity::ResidencyHalfLife).filter(again);
     let uses = UsedOnce::of(survey.findings()).filter(UsedOnce::differs);
     let once = uses.and_then(|uses| uses.most()).map(|(after, [again, once])| {
         (

@@ -97,7 +97,7 @@ fn tails_of(run: &Run, detail: Detail) -> Page {
     };
     let findings: Vec<Finding> = run
         .findings()
-        .filter(|f| f.metric == Quantity::LatencyTail && f.labels.statistic().is_some())
+        .filter(|f| f.quantity == Quantity::LatencyTail && f.labels.statistic().is_some())
         .map(described)
         .collect();
     let out = tails(&findings.iter().collect::<Vec<_>>(), detail);
@@ -111,7 +111,7 @@ fn tails_of(run: &Run, detail: Detail) -> Page {
 
 /// The rates that name the kernel behind them.
 fn kernels_of<'a>(run: &'a Run, detail: Detail) -> Page {
-    let of_rates = |f: &&Finding| f.metric == Quantity::Bandwidth && f.labels.kernel().is_some();
+    let of_rates = |f: &&Finding| f.quantity == Quantity::Bandwidth && f.labels.kernel().is_some();
     let of_part = |part: RunSection<'a>| {
         let steps = Steps::of(&part.experiments);
         let rates = part.experiments.into_iter().flat_map(|e| &e.findings).filter(of_rates);

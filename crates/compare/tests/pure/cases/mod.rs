@@ -79,7 +79,7 @@ fn the_core_clock_is_a_figure_of_its_own() {
         run
     };
     let found = against(&clocked(2.9), &clocked(3.2), Rules::default());
-    let clock = found.figures.iter().find(|figure| figure.metric == Quantity::CoreClock).unwrap();
+    let clock = found.figures.iter().find(|figure| figure.quantity == Quantity::CoreClock).unwrap();
     assert!((clock.change.unwrap() - (3.2 / 2.9 - 1.0)).abs() < 1e-9);
     assert_eq!(clock.verdict, ChangeVerdict::NotComparable(Obstacle::NoDirection), "a clock is neither good nor bad");
 }
@@ -89,8 +89,8 @@ fn interrupted(count: u64) -> Run {
     let mut run = run(&[Made::latency(100.0)]);
     let each = 60e-6 / 0.5;
     let (low, high) = tiermark_stats::poisson_interval(count, 0.025).unwrap();
-    let of = |metric: Quantity, each: f64, unit: Unit| {
-        let found = Finding::new(metric, Labels::new(), Some(count as f64 * each), unit);
+    let of = |quantity: Quantity, each: f64, unit: Unit| {
+        let found = Finding::new(quantity, Labels::new(), Some(count as f64 * each), unit);
         let interval = Some(Interval { low: low * each, high: high * each, level: 0.95 });
         Finding { interval, samples: count, ..found }
     };
@@ -106,8 +106,13 @@ fn interrupted(count: u64) -> Run {
 fn interruptions_are_judged_by_their_share_of_the_time() {
     let of = |first: u64, other: u64| {
         let found = against(&interrupted(first), &interrupted(other), Rules::default());
-        let verdict = |metric: Quantity| {
-            found.figures.iter().find(|figure| figure.metric == metric).map(|figure| figure.verdict.clone()).unwrap()
+        let verdict = |quantity: Quantity| {
+            found
+                .figures
+                .iter()
+                .find(|figure| figure.quantity == quantity)
+                .map(|figure| figure.verdict.clone())
+                .unwrap()
         };
         assert_eq!(
             verdict(Quantity::InterruptionsLongRate),
@@ -228,7 +233,7 @@ fn what_does_not_describe_one_thing_is_not_compared() {
     size.experiments[0].findings[0].unit = Unit::Bytes;
     assert_eq!(against(&size, &size, Rules::default()).figures[0].verdict, not(Obstacle::NoDirection));
     let mut tail = run(&[Made::latency(100.0)]);
-    tail.experiments[0].findings[0].metric = Quantity::LatencyTail;
+    tail.experiments[0].findings[0].quantity = Quantity::LatencyTail;
     assert_eq!(against(&tail, &tail, Rules::default()).figures[0].verdict, not(Obstacle::OfTheHour));
     let cold = |value| run(&[Made::latency(value).label("purpose", "cold").label("tier", "cold")]);
     assert_eq!(against(&cold(250.0), &cold(400.0), Rules::default()).figures[0].verdict, not(Obstacle::OfTheHour));
@@ -323,7 +328,7 @@ fn ranges_that_follow_a_cache_are_not_lacking() {
         let mut made = run(&[vec![Made::latency(4.0)], sizes].concat());
         for found in &mut made.experiments[0].findings[1..] {
             found.labels = found.labels.clone().without(LabelSet::NONE.tier());
-            found.metric = Quantity::ResidencyHit;
+            found.quantity = Quantity::ResidencyHit;
         }
         made
     };

@@ -40,7 +40,7 @@ pub(crate) fn run(probe: &Probe, machine: &Machine, request: &Request, ceilings:
 /// Whether a finding is of a quantity and has these words as labels.
 pub(crate) fn fits(finding: &Finding, metric: &str, labels: &[(&str, &str)]) -> bool {
     let word = |(name, word): &(&str, &str)| Labels::new().with_named(name, Label::Text((*word).to_owned()));
-    finding.metric.name() == metric && labels.iter().all(|label| finding.labels.include(&word(label)))
+    finding.quantity.name() == metric && labels.iter().all(|label| finding.labels.include(&word(label)))
 }
 
 pub(crate) fn found<'a>(experiment: &'a Experiment, metric: &str, labels: &[(&str, &str)]) -> &'a Finding {

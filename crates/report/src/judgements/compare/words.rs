@@ -52,7 +52,7 @@ pub(super) fn judged_name(figure: &ComparedFigure, detail: Detail) -> String {
 /// The change less what the other numbers of the family share, where only that shows one.
 fn against(figure: &ComparedFigure) -> Option<String> {
     let interval = figure.interval.filter(|_| figure.is_against_family)?;
-    let what = if figure.metric == Quantity::Bandwidth { "rates" } else { "latencies" };
+    let what = if figure.quantity == Quantity::Bandwidth { "rates" } else { "latencies" };
     let change = signed_within(f64::midpoint(interval.low, interval.high), Some(interval));
     Some(format!(", relative to the other {what} of its tier: {change}"))
 }
@@ -67,7 +67,7 @@ pub(super) fn whole_name(figure: &ComparedFigure, detail: Detail) -> String {
         .and_if(is_short && labels.chains() == Some(1), LabelSet::NONE.chains())
         .and_if(labels.op().is_some(), LabelSet::NONE.kernel())
         .and_if(labels.tier_name().is_some(), LabelSet::NONE.size())
-        .and_if(figure.metric == Quantity::TierSize, LabelSet::NONE.statistic());
+        .and_if(figure.quantity == Quantity::TierSize, LabelSet::NONE.statistic());
     // What differs is said beside it.
     let without = figure.differs.iter().fold(without, |without, one| without.and(one.condition.label()));
     // Machines have different numbers of threads: of `one` or `all` it is the span that they share.
@@ -80,7 +80,7 @@ pub(super) fn whole_name(figure: &ComparedFigure, detail: Detail) -> String {
     let metric = metric_words(figure);
     let kernels = kernels(figure).map_or_else(String::new, |names| format!(" ({names})"));
     // As the other reports have it.
-    if figure.metric == Quantity::TierSize {
+    if figure.quantity == Quantity::TierSize {
         return format!("{labels} {metric}").trim().to_owned();
     }
     format!("{metric} {labels}{kernels}").trim().to_owned()
@@ -102,7 +102,7 @@ fn kernels(figure: &ComparedFigure) -> Option<String> {
 
 /// The quantity in words; nothing where the labels imply it.
 fn metric_words(figure: &ComparedFigure) -> String {
-    match &figure.metric {
+    match &figure.quantity {
         Quantity::Bandwidth if figure.labels.op().is_some() => String::new(),
         // The name of a primitive says what is measured.
         _ if figure.labels.group().is_some() => String::new(),

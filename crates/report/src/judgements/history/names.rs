@@ -10,11 +10,11 @@ use crate::figure_name;
 const UNNAMED: LabelSet = LabelSet::NONE.cpus().kernel().purpose().size();
 
 /// The name of a figure in reports, by its probe, quantity and labels. Two figures may have one.
-fn short_name(probe: &str, metric: &Quantity, labels: &Labels) -> String {
-    if *metric == Quantity::CoreClock {
+fn short_name(probe: &str, quantity: &Quantity, labels: &Labels) -> String {
+    if *quantity == Quantity::CoreClock {
         return "core clock".to_owned();
     }
-    let interrupted = match metric {
+    let interrupted = match quantity {
         Quantity::InterruptionsShare => Some("interrupted share of the time"),
         Quantity::InterruptionsLongShare => Some("share of the time interrupted for over 20 µs"),
         _ => None,
@@ -23,7 +23,7 @@ fn short_name(probe: &str, metric: &Quantity, labels: &Labels) -> String {
         return name.to_owned();
     }
     let labels = labels.clone().without(LabelSet::NONE.cpus());
-    let name = figure_name(&Finding::new(metric.clone(), labels, None, Unit::Count));
+    let name = figure_name(&Finding::new(quantity.clone(), labels, None, Unit::Count));
     // The figures of a survey are what is meant without another word.
     if probe == "survey" || name.starts_with(probe) { name } else { format!("{name} ({probe})") }
 }
@@ -65,14 +65,14 @@ impl<'a> FigureNames<'a> {
         // The other series of a figure have its key.
         let figures: Vec<&FigureHistory> = figures.iter().filter(|figure| figure.apart.is_none()).collect();
         let described: Vec<(&str, &Quantity, &Labels)> =
-            figures.iter().map(|figure| (figure.probe.as_str(), &figure.metric, &figure.labels)).collect();
+            figures.iter().map(|figure| (figure.probe.as_str(), &figure.quantity, &figure.labels)).collect();
         let keys = figures.iter().map(|figure| figure.key.as_str());
         Self { by_key: keys.zip(distinct_names(&described)).collect() }
     }
 
     /// The name of a figure of the list.
     pub(super) fn name(&self, figure: &FigureHistory) -> String {
-        let short = || short_name(&figure.probe, &figure.metric, &figure.labels);
+        let short = || short_name(&figure.probe, &figure.quantity, &figure.labels);
         self.by_key.get(figure.key.as_str()).cloned().unwrap_or_else(short)
     }
 }
