@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use tiermark_model::{Key, Obstacle};
+use tiermark_model::{LabelSet, Obstacle};
 
 use crate::numbers::Number;
 
@@ -14,8 +14,8 @@ pub(crate) struct Alone([HashSet<String>; 2]);
 
 impl Alone {
     pub(crate) fn of(pairs: &[Aligned<'_, '_>], by_role: bool) -> Self {
-        let is_over_range = |number: &&&Number<'_>| by_role && number.finding.metric.is_over_a_range();
-        let key = |number: &Number<'_>| number.key_without(Key::Size, by_role);
+        let is_over_range = |number: &&&Number<'_>| by_role && number.finding.quantity.is_over_a_range();
+        let key = |number: &Number<'_>| number.key_without(LabelSet::NONE.size(), by_role);
         let first = pairs.iter().filter_map(|(first, _)| first.as_ref()).filter(is_over_range).map(|one| key(one));
         let other = pairs.iter().filter_map(|(_, other)| other.as_ref()).filter(is_over_range).map(|one| key(one));
         Self([first.collect(), other.collect()])
@@ -29,6 +29,6 @@ impl Alone {
             _ => return None,
         };
         // Nothing is kept unless machines are compared.
-        there.contains(&number.key_without(Key::Size, true)).then_some(Obstacle::Ranges)
+        there.contains(&number.key_without(LabelSet::NONE.size(), true)).then_some(Obstacle::Ranges)
     }
 }

@@ -78,7 +78,7 @@ impl Mean {
             (false, _) => ChangeVerdict::Same,
         };
         ComparedFamily {
-            metric: self.family.metric.clone(),
+            quantity: self.family.quantity.clone(),
             tier: self.family.tier.clone(),
             differs: self.differs.clone(),
             figures: self.numbers as u64,
@@ -93,7 +93,7 @@ impl Mean {
 /// The scatter of each family as a comparison reports it.
 pub(crate) fn reported(noises: &BTreeMap<Family, Noise>) -> Vec<RunScatter> {
     let one = |(family, Noise { scatter, .. }): (&Family, &Noise)| RunScatter {
-        metric: family.metric.clone(),
+        quantity: family.quantity.clone(),
         tier: family.tier.clone(),
         sd: scatter.of_one(),
         common: scatter.common,

@@ -42,7 +42,7 @@ pub fn named_figures(run: &Run) -> Vec<(Option<FigureName>, RunFigure)> {
 /// ought to be alike, one with less has lost something.
 pub(crate) fn shared_cache_sizes(run: &Run) -> Vec<(Option<FigureName>, RunFigure)> {
     let is_shared = |finding: &Finding| finding.labels.tier().and_then(Tier::level).is_some_and(|level| level > 2);
-    placed(run, |finding| finding.metric == Quantity::TierSize && is_shared(finding))
+    placed(run, |finding| finding.quantity == Quantity::TierSize && is_shared(finding))
 }
 
 /// The figures of a run that are chosen, each once, with the place of their cpus.
@@ -59,9 +59,9 @@ fn placed(run: &Run, is_chosen: impl Fn(&Finding) -> bool) -> Vec<(Option<Figure
 
 /// Whether more or less of a number is better, at any hour.
 fn has_direction(finding: &Finding) -> bool {
-    let is_clock = finding.metric == Quantity::CoreClock;
-    let has_direction = is_clock || finding.metric.less_is_better(finding.unit).is_some();
-    has_direction && !finding.metric.is_of_the_hour()
+    let is_clock = finding.quantity == Quantity::CoreClock;
+    let has_direction = is_clock || finding.quantity.less_is_better(finding.unit).is_some();
+    has_direction && !finding.quantity.is_of_the_hour()
 }
 
 /// The number, where other runs may have one that is comparable.
@@ -82,10 +82,10 @@ fn figure(number: &Number<'_>) -> Option<RunFigure> {
         key: number.key.clone(),
         name: number.name.map(|name| name.to_string()).or_else(|| {
             // What describes a run is known by the name of its quantity.
-            finding.metric.is_condition().then(|| finding.metric.name().to_owned())
+            finding.quantity.is_condition().then(|| finding.quantity.name().to_owned())
         }),
         probe: number.experiment.request.probe.clone(),
-        metric: finding.metric.clone(),
+        quantity: finding.quantity.clone(),
         labels: finding.labels.clone(),
         unit: finding.unit,
         method: basis.method,
@@ -107,7 +107,7 @@ fn figure(number: &Number<'_>) -> Option<RunFigure> {
 pub(crate) fn counted(finding: &Finding) -> Option<(f64, Option<Interval>)> {
     /// The upper end of the 95 % interval of a number of events if none was seen (Poisson).
     const OF_NONE: f64 = 3.689;
-    let is_of_few = finding.metric.is_of_interruptions() && finding.samples < FEWEST_JUDGED;
+    let is_of_few = finding.quantity.is_of_interruptions() && finding.samples < FEWEST_JUDGED;
     let each = match finding.samples {
         _ if !is_of_few => return None,
         0 => finding.interval?.high / OF_NONE,

@@ -166,7 +166,7 @@ fn was_trusted(figure: &ComparedFigure) -> bool {
 
 /// Whether a figure has a better direction and describes the hardware, not the load of the hour.
 fn is_of_hardware(figure: &ComparedFigure) -> bool {
-    figure.less_is_better().is_some() && !figure.metric.is_condition() && !figure.is_of_the_hour()
+    figure.less_is_better().is_some() && !figure.quantity.is_condition() && !figure.is_of_the_hour()
 }
 
 /// How many figures of the hardware the comparison decides, and the tiers without such a figure.

@@ -66,7 +66,7 @@ impl ComparedPair {
             first.runs = Some(runs as u64);
         }
         let Some(b) = other else { return pair };
-        if let (true, Some(was), Some(is)) = (a.finding.metric.is_of_faults(), a.finding.value, b.finding.value) {
+        if let (true, Some(was), Some(is)) = (a.finding.quantity.is_of_faults(), a.finding.value, b.finding.value) {
             pair.figure.change = Some((is - was) / was.max(1.0));
             let verdict = match is.total_cmp(&was) {
                 Ordering::Less => ChangeVerdict::Better,
@@ -209,7 +209,7 @@ fn mean_of_runs(
 
 /// Whether it is of too few interruptions to be judged.
 fn is_of_few(number: &Number<'_>) -> bool {
-    number.finding.metric.is_of_interruptions() && number.finding.samples < FEWEST_JUDGED
+    number.finding.quantity.is_of_interruptions() && number.finding.samples < FEWEST_JUDGED
 }
 
 /// The present name of a number's probe.
@@ -257,7 +257,7 @@ fn figure(first: Option<&Number<'_>>, other: Option<&Number<'_>>, kernel: Option
     let change = change.map(|of| (1.0 + of) / (1.0 + clock_change.unwrap_or(0.0)) - 1.0);
     ComparedFigure {
         probe: shown.map(|(e, _)| e.request.probe.clone()).unwrap_or_default(),
-        metric: shown.map_or_else(|| String::new().into(), |(_, finding)| finding.metric.clone()),
+        quantity: shown.map_or_else(|| String::new().into(), |(_, finding)| finding.quantity.clone()),
         labels,
         name: name.map(|name| name.to_string()),
         unit: shown.map_or(tiermark_model::Unit::Count, |(_, finding)| finding.unit),
@@ -318,7 +318,7 @@ fn test(
         _ => None,
     };
     let labels = &b.finding.labels;
-    let family = Family::of(&b.finding.metric, labels, cycles.is_some());
+    let family = Family::of(&b.finding.quantity, labels, cycles.is_some());
     let is_of_family = !family.tier.is_empty() && !labels.is_point();
     let places = Places::of(a, b, less_is_better);
     let assumed = evidence::between_runs(a).zip(evidence::between_runs(b));

@@ -4,18 +4,16 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 
 use tiermark_model::{
-    ComparedNumber, Condition, ConditionDifference, Experiment, FigureName, Finding, Grade, IdSet, Interval, Key,
-    Label, Labels, Machine, Observation, PerCycle, ReasonCode, Rival, Run, Span, Step, Unit, ValueKind, Verdict,
+    ComparedNumber, Condition, ConditionDifference, Experiment, FigureName, Finding, Grade, IdSet, Interval, Label,
+    LabelSet, Labels, Machine, Observation, PerCycle, ReasonCode, Rival, Run, Span, Step, Unit, ValueKind, Verdict,
 };
 
 use crate::basis::{Basis, pings};
 use crate::figures::counted;
 use crate::roles::{self, Used};
 
-/// Labels that say how something was measured, not what. A hypervisor moves cpus; their number counts.
-const NOT_COORDINATES: [Key; 2] = [Key::Cpus, Key::Kernel];
-/// Between machines these differ as well: where the memory lies is in the role of the tier.
-const NOT_OF_ROLES: [Key; 4] = [Key::Node, Key::Nodes, Key::Tier, Key::Size];
+/// Labels that differ between machines: where the memory lies is in the role of the tier.
+const NOT_OF_ROLES: LabelSet = LabelSet::NONE.node().nodes().tier();
 
 /// A number of a run.
 pub(crate) struct Number<'a> {
@@ -125,17 +123,16 @@ impl<'a> Number<'a> {
             .map(|used| used.cores)
     }
 
-    /// Its coordinates without the value of a label.
-    pub(crate) fn key_without(&self, label: Key, by_role: bool) -> String {
-        key(self.experiment, self.finding, by_role, &[label])
+    /// Its coordinates without the values of some labels.
+    pub(crate) fn key_without(&self, labels: LabelSet, by_role: bool) -> String {
+        key(self.experiment, self.finding, by_role, labels)
     }
 
     /// Its coordinates without the conditions that do not change what it is of.
     pub(crate) fn role_key(&self, by_role: bool) -> String {
         let labels = &self.finding.labels;
-        let beside: Vec<Key> =
-            Condition::OF_LABELS.into_iter().filter(|one| one.is_beside(labels)).map(Condition::key).collect();
-        key(self.experiment, self.finding, by_role, &beside)
+        let beside = Condition::OF_LABELS.into_iter().filter(|one| one.is_beside(labels)).map(Condition::label);
+        self.key_without(beside.fold(LabelSet::NONE, LabelSet::and), by_role)
     }
 
     /// The conditions in which it differs from another number of its role.
@@ -157,7 +154,7 @@ impl<'a> Number<'a> {
     pub(crate) fn is_of_a_place(&self) -> bool {
         let labels = &self.finding.labels;
         let has_cpu = labels.from_cpu().is_some() || labels.to_cpu().is_some();
-        labels.has(Key::Region) || (self.is_guest && has_cpu)
+        labels.region().is_some() || (self.is_guest && has_cpu)
     }
 
     /// Whether it is a bound that limits the number on one side only. A figure below the record of its own machine does
@@ -209,7 +206,7 @@ pub(crate) fn of(run: &Run, by_role: bool) -> Vec<Number<'_>> {
             let seen = id.and_then(|id| seen.get(id)).copied();
             let seen = seen.filter(|seen| seen.unit == finding.unit && is_its_value(seen, finding));
             Number {
-                key: key(experiment, finding, by_role, &[]),
+                key: key(experiment, finding, by_role, LabelSet::NONE),
                 experiment,
                 finding,
                 name: FigureName::of(finding, &experiment.request.scope, &run.machine),
@@ -241,26 +238,24 @@ fn is_its_value(seen: &Observation, finding: &Finding) -> bool {
 }
 
 /// The coordinates: probe, quantity, unit, and all labels that say what was measured; of some only that they are there.
-fn key(experiment: &Experiment, finding: &Finding, by_role: bool, without: &[Key]) -> String {
+fn key(experiment: &Experiment, finding: &Finding, by_role: bool, without: LabelSet) -> String {
     let labels = &finding.labels;
     let probe = experiment.request.probe.as_str();
-    let mut key = format!("{probe} {} {:?}", finding.metric, finding.unit);
+    let mut key = format!("{probe} {} {:?}", finding.quantity, finding.unit);
     let role = roles::role(labels).filter(|_| by_role);
-    let has_tier = labels.has(Key::Tier);
-    let counts = |name: &str| match Key::named(name) {
-        None => true,
+    let is_of_all = role.is_some() && labels.span() == Some(Span::All);
+    // How something was measured is not what it is. A hypervisor moves cpus; their number counts.
+    let uncounted = (LabelSet::NONE.cpus())
+        .and_if(role.is_some(), NOT_OF_ROLES)
         // The kernel is what a user named, where no operation says what it does.
-        Some(Key::Kernel) => labels.op().is_none(),
+        .and_if(labels.op().is_some(), LabelSet::NONE.kernel())
         // Footprints of a tier are compared by themselves: memory's depends on what happens to be free.
-        Some(Key::Size) => !has_tier,
+        .and_if(labels.tier_name().is_some(), LabelSet::NONE.size())
         // All threads of a machine are as many as it has.
-        Some(Key::Threads) => role.is_none() || labels.span() != Some(Span::All),
-        Some(key) if role.is_some() && NOT_OF_ROLES.contains(&key) => false,
-        Some(key) => !NOT_COORDINATES.contains(&key),
-    };
-    for (name, label) in labels.iter().filter(|(name, _)| counts(name)) {
+        .and_if(is_of_all, LabelSet::NONE.threads());
+    for (name, label) in labels.iter().filter(|(name, _)| !uncounted.has_name(name)) {
         let _ = match label {
-            _ if Key::named(name).is_some_and(|key| without.contains(&key)) => write!(key, " {name}"),
+            _ if without.has_name(name) => write!(key, " {name}"),
             Label::Text(text) => write!(key, " {name}={text}"),
             Label::Whole(number) => write!(key, " {name}={number}"),
         };

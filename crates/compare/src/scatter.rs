@@ -53,16 +53,16 @@ const MAD_TO_SIGMA: f64 = 1.4826;
 /// A quantity and a tier (empty where a number has none), in time or in cycles of the core.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Family {
-    pub(crate) metric: Quantity,
+    pub(crate) quantity: Quantity,
     pub(crate) tier: String,
     /// Whether its numbers are compared per cycle: the clock is no part of their scatter.
     pub(crate) in_cycles: bool,
 }
 
 impl Family {
-    pub(crate) fn of(metric: &Quantity, labels: &Labels, in_cycles: bool) -> Self {
+    pub(crate) fn of(quantity: &Quantity, labels: &Labels, in_cycles: bool) -> Self {
         let tier = labels.tier_name().unwrap_or_default().to_owned();
-        Self { metric: metric.clone(), tier, in_cycles }
+        Self { quantity: quantity.clone(), tier, in_cycles }
     }
 }
 
@@ -94,10 +94,10 @@ impl Scatter {
 
     /// The default of a quantity.
     #[must_use]
-    pub fn of_quantity(metric: &Quantity, is_guest: bool) -> Self {
-        match metric {
+    pub fn of_quantity(quantity: &Quantity, is_guest: bool) -> Self {
+        match quantity {
             Quantity::TierSize => SIZES,
-            metric if metric.is_of_interruptions() => INTERRUPTIONS,
+            quantity if quantity.is_of_interruptions() => INTERRUPTIONS,
             _ => Self::by_default(is_guest),
         }
     }
@@ -166,7 +166,7 @@ impl Scatters {
                 let values = sharp.iter().map(|(run, figure)| (run.id, scale.value(figure).ln()));
                 let values: BTreeMap<&str, f64> = values.collect();
                 if values.len() >= FEWEST_RUNS {
-                    let family = Family::of(&figure.metric, &figure.labels, scale != Scale::Time);
+                    let family = Family::of(&figure.quantity, &figure.labels, scale != Scale::Time);
                     families.entry(family).or_default().push(values.into_iter().collect());
                 }
             }
@@ -189,7 +189,7 @@ impl Scatters {
     fn usual(&self, family: &Family) -> Scatter {
         match family.in_cycles {
             true => Scatter::in_cycles(),
-            false if family.metric.is_of_interruptions() => INTERRUPTIONS,
+            false if family.quantity.is_of_interruptions() => INTERRUPTIONS,
             false => self.default,
         }
     }
@@ -307,8 +307,9 @@ mod tests {
     #[test]
     fn before_any_run_what_is_counted_in_cycles_scatters_less() {
         let scatters = Scatters::by_default(true);
-        let of =
-            |in_cycles| scatters.of(&Family { metric: Quantity::Bandwidth, tier: "L1".to_owned(), in_cycles }).of_one();
+        let of = |in_cycles| {
+            scatters.of(&Family { quantity: Quantity::Bandwidth, tier: "L1".to_owned(), in_cycles }).of_one()
+        };
         assert!((of(false) - 0.028).abs() < 5e-4 && (of(true) - 0.01).abs() < 5e-4, "{} {}", of(false), of(true));
     }
 }

@@ -77,7 +77,7 @@ fn by_figure<'a>(runs: &'a [OneRun<'a>], is_asked: impl Fn(&RunFigure) -> bool) 
 
 /// What values of one figure have in common. A run has one clock, and one share of interruptions, whatever it measured.
 fn coordinates(figure: &RunFigure) -> &str {
-    if figure.metric.is_condition() { figure.metric.name() } else { &figure.key }
+    if figure.quantity.is_condition() { figure.quantity.name() } else { &figure.key }
 }
 
 /// Comparable values of a figure, oldest first.
@@ -230,7 +230,7 @@ impl<'a> Series<'a> {
             key: coordinates(newest).to_owned(),
             name: newest.name.clone(),
             probe: newest.probe.clone(),
-            metric: newest.metric.clone(),
+            quantity: newest.quantity.clone(),
             labels: newest.labels.clone(),
             unit: scale.unit(newest),
             method: newest.method,

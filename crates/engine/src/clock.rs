@@ -283,7 +283,7 @@ mod tests {
     fn the_clock_of_a_run_is_a_finding() {
         let seen = visits(Metric::Latency, 1.0, 1);
         let found = RunClock::of(std::iter::once(&seen)).unwrap().finding();
-        assert_eq!((found.metric, found.unit), (Quantity::CoreClock, Unit::Hz));
+        assert_eq!((found.quantity, found.unit), (Quantity::CoreClock, Unit::Hz));
         let interval = found.interval.unwrap();
         let mhz = [interval.low, found.value.unwrap(), interval.high].map(|hz| (hz / 1e6).round());
         assert_eq!((mhz, interval.level), ([2800.0, 3200.0, 3200.0], 0.8));

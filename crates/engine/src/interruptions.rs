@@ -90,14 +90,14 @@ impl Interruptions {
 /// of the time, of all and of those longer than 20 µs. The intervals are those of their numbers.
 pub(crate) fn findings(cpus: &[Interrupted]) -> Vec<Finding> {
     let Some(all) = Interrupted::of(cpus) else { return Vec::new() };
-    let finding = |metric: Quantity, value: f64, unit: Unit, count: u64| {
+    let finding = |quantity: Quantity, value: f64, unit: Unit, count: u64| {
         let interval = poisson_interval(count, BEYOND).map(|(low, high)| {
             // Of none it is not known how long one is: at least as long as what counts as long.
             let least = if unit == Unit::Ratio { LONG_NS / 1e9 } else { 1.0 } / all.watched_seconds;
             let each = if count == 0 { least } else { value / count as f64 };
             Interval { low: low * each, high: high * each, level: 1.0 - 2.0 * BEYOND }
         });
-        Finding { interval, samples: count, ..Finding::new(metric, Labels::new(), Some(value), unit) }
+        Finding { interval, samples: count, ..Finding::new(quantity, Labels::new(), Some(value), unit) }
     };
     vec![
         finding(Quantity::InterruptionsRate, all.rate(), Unit::PerSecond, all.count),
@@ -176,8 +176,8 @@ mod tests {
             longest_ns: Some(2e5),
         };
         let all = findings(&[cpu, Interrupted { cpu: Some(1), share: 0.04, long: 50, ..cpu }]);
-        let of = |metric: Quantity| all.iter().find(|found| found.metric == metric).unwrap();
-        let value = |metric: Quantity| of(metric).value.unwrap();
+        let of = |quantity: Quantity| all.iter().find(|found| found.quantity == quantity).unwrap();
+        let value = |quantity: Quantity| of(quantity).value.unwrap();
         assert!((value(Quantity::InterruptionsRate) - 8_600.0).abs() < 1e-6);
         assert!((value(Quantity::InterruptionsShare) - 0.03).abs() < 1e-9);
         let long = of(Quantity::InterruptionsLongRate);

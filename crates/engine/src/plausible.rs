@@ -1,8 +1,8 @@
 //! Whether a rate of memory is possible: compared with the theoretical peak of its nodes. Pure.
 
 use tiermark_model::{
-    IdSet, Key, MOST_THEORETICAL_SHARE, Machine, Metric, Observation, Purpose, Reason, RegionSetup, Role, Setup, Step,
-    Tier, Unit, Verdict, total,
+    IdSet, MOST_THEORETICAL_SHARE, Machine, Metric, Observation, Purpose, Reason, RegionSetup, Role, Setup, Step, Tier,
+    Unit, Verdict, total,
 };
 
 use crate::admit::nearest_memory_node;
@@ -47,7 +47,7 @@ pub(crate) fn judge(step: &Step, rate: f64, machine: &Machine, verdict: &mut Ver
 
 /// Whether memory answers, and no cache.
 fn of_memory(step: &Step, machine: &Machine) -> bool {
-    if step.labels.has(Key::Tier) {
+    if step.labels.tier_name().is_some() {
         return step.labels.tier().is_some_and(Tier::is_memory);
     }
     let streams = streams(&step.setup);

@@ -1,7 +1,7 @@
 //! The states of the machine: what pings between the threads' cpus and steps that are revisited all the time say of it.
 //! Pure.
 
-use tiermark_model::{Key, Metric, Observation, Role, State, StateKind, Step, Tier, Visit, Visits};
+use tiermark_model::{Metric, Observation, Role, State, StateKind, Step, Tier, Visit, Visits};
 use tiermark_stats::{FEWEST_VISITS, group_limits, group_of, median};
 
 use crate::clock::{Basis, RunClock};
@@ -157,7 +157,7 @@ pub(crate) fn states(steps: &[(&Step, &Observation)], groups: &Conditions) -> Ve
     }
     found.extend(of_level(steps, groups, StateKind::Sibling, SIBLING, |step| first_level(step) && threads(step) == 1));
     found.extend(of_level(steps, groups, StateKind::Shared, SHARED, |step| {
-        step.labels.has(Key::Tier) && !step.labels.is_of_core() && threads(step) == 1
+        step.labels.tier_name().is_some() && !step.labels.is_of_core() && threads(step) == 1
     }));
     found
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tiermark_model::messages::check as says;
 use tiermark_model::{
-    Dimm, ErrorKind, Experiment, FEWEST_JUDGED, Finding, HealthCount, IdSet, Key, Labels, Machine, MemoryChannels,
+    Dimm, ErrorKind, Experiment, FEWEST_JUDGED, Finding, HealthCount, IdSet, Labels, Machine, MemoryChannels,
     MemoryErrors, Note, Observation, PageKind, Purpose, Quantity, Request, Run, Soak, Throttling, Tier, slot_name,
 };
 
@@ -116,7 +116,7 @@ fn peaks(machine: &Machine, memories: &[IdSet]) -> Vec<At> {
 
 /// The clock of the cores; of several experiments, the lowest.
 fn clock(run: &Run) -> Option<At> {
-    let clocks = run.findings().filter(|finding| finding.metric == Quantity::CoreClock);
+    let clocks = run.findings().filter(|finding| finding.quantity == Quantity::CoreClock);
     let hz = clocks.filter_map(|finding| finding.value).filter(|hz| hz.is_finite() && *hz > 0.0).reduce(f64::min)?;
     Some(At::whole(Ok(Range::exactly(hz))))
 }
@@ -127,7 +127,7 @@ fn interruptions(which: InterruptedFor, run: &Run) -> Option<At> {
         InterruptedFor::Any => Quantity::InterruptionsShare,
         InterruptedFor::Long => Quantity::InterruptionsLongShare,
     };
-    let shares = run.findings().filter(|finding| finding.metric == metric);
+    let shares = run.findings().filter(|finding| finding.quantity == metric);
     let shares = shares.filter(|of| of.value.is_some_and(f64::is_finite) && of.interval.is_some());
     let most = shares.max_by(|a, b| a.value.unwrap_or(0.0).total_cmp(&b.value.unwrap_or(0.0)))?;
     let range = most.interval.map(|of| Range { low: of.low, high: of.high });
@@ -143,7 +143,7 @@ fn core_limit(limit: CoreLimit, machine: &Machine) -> At {
 
 /// The size of a cache as each latency curve shows it: the range that the curve allows.
 fn sizes_measured(level: u8, run: &Run) -> Vec<At> {
-    let of_tier = |f: &&Finding| f.metric == Quantity::TierSize && f.labels.tier() == Some(Tier::Cache(level));
+    let of_tier = |f: &&Finding| f.quantity == Quantity::TierSize && f.labels.tier() == Some(Tier::Cache(level));
     let size = |finding: &Finding| {
         let reasons = || finding.verdict.reasons.iter().map(ToString::to_string).collect::<Vec<String>>();
         let bytes = finding.value.filter(|bytes| bytes.is_finite() && *bytes > 0.0);
@@ -279,7 +279,7 @@ fn backing<'a>(run: &'a Run) -> Option<At> {
     let of_memory = |labels: &Labels| {
         labels.is_for(Purpose::Matrix)
             || (labels.is_for(Purpose::Ladder)
-                && labels.has(Key::Tier)
+                && labels.tier_name().is_some()
                 && labels.tier().and_then(Tier::level).is_none())
     };
     let figures = |experiment: &&'a Experiment| -> Vec<&'a Observation> {

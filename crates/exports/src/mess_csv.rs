@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use tiermark_model::{Experiment, Key, Labels, LoadPoint, MessPoint, Observation, Purpose, Run};
+use tiermark_model::{Experiment, Labels, LoadPoint, MessPoint, Observation, Purpose, Run};
 
 /// Columns that are written, in order.
 const COLUMNS: [&str; 11] = [
@@ -103,7 +103,7 @@ pub fn mess_doubts(run: &Run) -> Option<String> {
 /// What the first column says: the mix and the place, without what would end a field.
 fn kind(labels: &Labels) -> String {
     let node = labels.node().map(|n| format!("node{n}"));
-    let words = [labels.mix(), labels.word(Key::Place), node.as_deref()];
+    let words = [labels.mix(), labels.place_name(), node.as_deref()];
     words.into_iter().flatten().collect::<Vec<_>>().join("-").replace([',', '"', '\n', '\r'], "_")
 }
 

@@ -6,13 +6,15 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt::Write as _;
 
-use tiermark_model::{Experiment, FigureName, Finding, Grade, HOST_LABEL, Key, Label, Purpose, Run, RunLabels, Unit};
+use tiermark_model::{
+    Experiment, FigureName, Finding, Grade, HOST_LABEL, Label, LabelSet, Purpose, Run, RunLabels, Unit,
+};
 use tiermark_page::clean;
 
 use crate::metrics::{self, Metric};
 
 /// Labels that say how a number was measured in one run, beside its grade.
-const OF_THE_RUN: [Key; 3] = [Key::Cpus, Key::Kernel, Key::Limit];
+const OF_THE_RUN: LabelSet = LabelSet::NONE.cpus().limit();
 /// Figures that differ by their sizes.
 const SIZED: [Purpose; 3] = [Purpose::Table, Purpose::Os, Purpose::OsPoint];
 
@@ -32,8 +34,8 @@ pub fn openmetrics(run: &Run) -> String {
             let figure = FigureName::of(finding, &experiment.request.scope, &run.machine);
             how.extend(figure.map(|figure| ("figure".to_owned(), figure.to_string())));
             of.extend(run.simulated.is_some().then(|| ("simulated".to_owned(), "true".to_owned())));
-            let metric = format!("tiermark_{}{suffix}", name(finding.metric.name()));
-            let metric = Metric { name: &metric, help: finding.metric.about() };
+            let metric = format!("tiermark_{}{suffix}", name(finding.quantity.name()));
+            let metric = Metric { name: &metric, help: finding.quantity.about() };
             add(&mut families, metric, value / divisor, of, how);
         }
     }
@@ -161,16 +163,13 @@ pub(crate) type Named = BTreeMap<String, String>;
 /// The labels of a finding that say what was measured, with its probe, and those that say how.
 fn labels(finding: &Finding, probe: &str, again: Option<usize>) -> (Named, Named) {
     let own = &finding.labels;
-    let is_of_the_run = |key: &str| match Key::named(key) {
-        None => false,
-        // Where no operation says what a kernel does, its name does.
-        Some(Key::Kernel) => own.op().is_some(),
-        // Footprints follow from caches and free memory, except where figures of several sizes are what is measured.
-        Some(Key::Size) => !(SIZED.iter().any(|purpose| own.is_for(*purpose)) || finding.metric.is_over_a_range()),
-        Some(key) => OF_THE_RUN.contains(&key),
-    };
+    // Footprints follow from caches and free memory, except where figures of several sizes are what is measured.
+    let is_sized = SIZED.iter().any(|purpose| own.is_for(*purpose)) || finding.quantity.is_over_a_range();
+    let of_the_run = OF_THE_RUN.and_if(!is_sized, LabelSet::NONE.size());
+    // Where no operation says what a kernel does, its name does.
+    let of_the_run = of_the_run.and_if(own.op().is_some(), LabelSet::NONE.kernel());
     let (how, of): (Named, Named) = {
-        let (how, of): (Vec<_>, Vec<_>) = own.iter().partition(|(key, _)| is_of_the_run(key));
+        let (how, of): (Vec<_>, Vec<_>) = own.iter().partition(|(key, _)| of_the_run.has_name(key));
         let named = |(key, label): (&str, &Label)| (name(key), text(label));
         (how.into_iter().map(named).collect(), of.into_iter().map(named).collect())
     };

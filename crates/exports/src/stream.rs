@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use tiermark_model::{Key, Observation, Run};
+use tiermark_model::{Observation, Run};
 use tiermark_page::clean;
 
 /// Functions in STREAM's order: what it calls them, our operation, and the arrays of each.
@@ -82,7 +82,7 @@ fn tables(run: &Run) -> Vec<Vec<StreamRow<'_>>> {
 fn row(seen: &Observation) -> Option<StreamRow<'_>> {
     let labels = &seen.labels;
     // STREAM's arrays lie on one node, and each thread has a part of its own.
-    let is_other = [Key::Data, Key::Policy, Key::Buffer].into_iter().any(|key| labels.has(key));
+    let is_other = [labels.data(), labels.policy(), labels.buffer()].iter().any(Option::is_some);
     if labels.is_point() || labels.size().is_none() || is_other {
         return None;
     }
@@ -97,9 +97,9 @@ fn row(seen: &Observation) -> Option<StreamRow<'_>> {
 /// no row of its function yet.
 fn fits(table: &[StreamRow<'_>], row: &StreamRow<'_>) -> bool {
     let first = &table[0];
-    let same = |keys: &[Key]| first.seen.labels.are_alike(&row.seen.labels, keys);
-    same(&[Key::Purpose, Key::Cpus, Key::Node, Key::Page, Key::Tier])
-        && (same(&[Key::Size]) || first.elements() == row.elements())
+    let (own, other) = (&first.seen.labels, &row.seen.labels);
+    own.are_alike(other, |of| (of.purpose(), of.cpus(), of.node(), of.page(), of.tier_name()))
+        && (own.bytes() == other.bytes() || first.elements() == row.elements())
         && table.iter().all(|other| other.name != row.name)
 }
 
@@ -220,10 +220,10 @@ mod tests {
             ["read", "write", "update", "fill.rep", "2:1", "copying"].iter().all(|op| row(&seen(op, 1, 1e9)).is_none())
         );
         // Nor have arrays of zeros, on several nodes, or shared.
-        for (key, text) in [(Key::Data, "zeros"), (Key::Policy, "mixed"), (Key::Buffer, "shared")] {
+        for (key, text) in [("data", "zeros"), ("policy", "mixed"), ("buffer", "shared")] {
             let copy = seen("copy", 2, 1e9);
             let other = Observation {
-                labels: copy.labels.clone().with(key, tiermark_model::Label::Text(text.to_owned())),
+                labels: copy.labels.clone().with_named(key, tiermark_model::Label::Text(text.to_owned())),
                 ..copy
             };
             assert!(row(&other).is_none(), "{text}");

@@ -6,7 +6,7 @@ use tiermark_model::capacity::{
     Answer, Capacity, Case, CurvePoint, Evidence, Outcome, TenantCount, TrialKind, TrialRecord,
 };
 use tiermark_model::load::{LoadLatencies, LoadLoop, LoadRun, LoadTenant, PUNCTUAL};
-use tiermark_model::{Grade, Key, Labels, RunLabels};
+use tiermark_model::{Grade, LabelSet, Labels, RunLabels};
 
 use crate::metrics::{self, Metric};
 use crate::openmetrics::{AboutRun, Families, Named, add, add_run, name, text, written};
@@ -37,7 +37,7 @@ const CPUS_OF_CLIENT: Measure = ("cpus.client", "ratio", metrics::CPUS_CLIENT, 1
 const CPUS_OF_OTHERS: Measure = ("cpus.others", "ratio", metrics::CPUS_OTHERS, 1.0);
 
 /// Labels that may differ from run to run, beside the grade.
-const OF_THE_RUN: [Key; 2] = [Key::Tenants, Key::EndedBy];
+const OF_THE_RUN: LabelSet = LabelSet::NONE.tenants().ended_by();
 
 /// A number.
 struct TenantRow {
@@ -118,15 +118,12 @@ impl<'a> TenantRows<'a> {
     #[must_use]
     pub fn openmetrics(&self) -> String {
         let mut families = Families::new();
-        let rows = self.rows.iter().filter(|row| !row.labels.has(Key::Trial));
+        let rows = self.rows.iter().filter(|row| row.labels.trial().is_none());
         for row in rows.filter(|row| row.grade != Grade::Invalid) {
             let Some(value) = row.value.filter(|value| value.is_finite()) else { continue };
             let (.., gauge, divisor) = row.measure;
             let named = |is_of_the_run: bool| -> Named {
-                let own = row
-                    .labels
-                    .iter()
-                    .filter(|(key, _)| Key::named(key).is_some_and(|key| OF_THE_RUN.contains(&key)) == is_of_the_run);
+                let own = row.labels.iter().filter(|(key, _)| OF_THE_RUN.has_name(key) == is_of_the_run);
                 own.map(|(key, label)| (name(key), text(label))).collect()
             };
             let (mut how, mut of) = (named(true), named(false));

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashSet};
 use serde::Serialize;
 use serde_json::Value;
 use tiermark_model::{
-    Code, Experiment, Finding, Grade, Key, Labels, Observation, Quantity, ReasonCode, Run, StateKind, Unit, ValueKind,
+    Code, Experiment, Finding, Grade, Labels, Observation, Quantity, ReasonCode, Run, StateKind, Unit, ValueKind,
     Verdict,
 };
 use tiermark_page::clean;
@@ -91,7 +91,7 @@ fn rows(run: &Run) -> Vec<Value> {
     };
     let known: HashSet<(usize, String)> = numbered().flat_map(steps).collect();
     let repeats = |number: usize, f: &Finding| match f.evidence.as_slice() {
-        [step] => REPEATING.contains(&f.metric) && known.contains(&(number, step.clone())),
+        [step] => REPEATING.contains(&f.quantity) && known.contains(&(number, step.clone())),
         _ => false,
     };
     let findings = numbered().flat_map(|(number, e)| e.findings.iter().map(move |f| (number, f)));
@@ -119,7 +119,7 @@ fn placed(run: &Run, experiment: usize, labels: &Labels) -> Labels {
 fn of_experiment<'a>(
     run: &'a Run,
     experiment: usize,
-    metric: Quantity,
+    quantity: Quantity,
     (labels, verdict): (&'a Labels, &Verdict),
 ) -> TidyRow<'a, Quantity, Unit, ReasonCode> {
     TidyRow {
@@ -129,7 +129,7 @@ fn of_experiment<'a>(
         probe: run.experiments.get(experiment).map_or("", |e| &e.request.probe),
         experiment: experiment + 1,
         step: "",
-        metric,
+        metric: quantity,
         unit: Unit::Count,
         value: None,
         low: None,
@@ -183,7 +183,7 @@ fn found(run: &Run, experiment: usize, finding: &Finding) -> Value {
         p10: finding.typical.map(|typical| typical.p10),
         p90: finding.typical.map(|typical| typical.p90),
         best: finding.best,
-        ..of_experiment(run, experiment, finding.metric.clone(), (&labels, &finding.verdict))
+        ..of_experiment(run, experiment, finding.quantity.clone(), (&labels, &finding.verdict))
     };
     row.object()
 }
@@ -209,10 +209,9 @@ pub fn csv(run: &Run) -> String {
 
 /// Rows as CSV, with the columns of every kind of run.
 pub(crate) fn table(all: &[Value]) -> String {
-    let known = || Key::ALL.iter().map(|key| key.name());
     let own = all.iter().filter_map(|row| row["labels"].as_object()).flat_map(|labels| labels.keys());
-    let strange: BTreeSet<&str> = own.map(String::as_str).filter(|key| !known().any(|other| other == *key)).collect();
-    let keys: Vec<&str> = known().chain(strange).collect();
+    let strange: BTreeSet<&str> = own.map(String::as_str).filter(|key| !Labels::NAMES.contains(key)).collect();
+    let keys: Vec<&str> = Labels::NAMES.iter().copied().chain(strange).collect();
     let name = |key: &&str| if COLUMNS.contains(key) { format!("label_{key}") } else { (*key).to_owned() };
     let names: Vec<String> = keys.iter().map(name).collect();
     let head = COLUMNS.into_iter().chain(names.iter().map(String::as_str)).map(quoted);
@@ -311,8 +310,8 @@ mod tests {
         let mut other = run();
         other.experiments[0].observations.clear();
         assert_eq!(head(&run()), head(&other));
-        for key in Key::ALL.iter().map(|key| key.name()) {
-            assert!(head(&other).split(',').any(|name| name.strip_prefix("label_").unwrap_or(name) == key), "{key}");
+        for key in Labels::NAMES {
+            assert!(head(&other).split(',').any(|name| name.strip_prefix("label_").unwrap_or(name) == *key), "{key}");
         }
         // Of a document of another version nothing is lost.
         other.experiments[0].observations = vec![Observation::new(

@@ -101,7 +101,8 @@ pub struct Against {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedFamily {
     /// The quantity.
-    pub metric: Quantity,
+    #[serde(rename = "metric")]
+    pub quantity: Quantity,
     /// The tier.
     pub tier: String,
     /// Conditions of the measurement that differ in all of its numbers.
@@ -132,7 +133,8 @@ impl ComparedFamily {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunScatter {
     /// The quantity.
-    pub metric: Quantity,
+    #[serde(rename = "metric")]
+    pub quantity: Quantity,
     /// The tier; empty for numbers without one.
     pub tier: String,
     /// Relative standard deviation of one number from run to run: 0.01 is 1 %.
@@ -150,7 +152,8 @@ pub struct ComparedFigure {
     /// The probe that measured it.
     pub probe: String,
     /// The quantity.
-    pub metric: Quantity,
+    #[serde(rename = "metric")]
+    pub quantity: Quantity,
     /// Its labels in the first run that has it.
     pub labels: Labels,
     /// Its name in expectations, such as `read.l2.one`; absent if it has no name there. Several figures may have one
@@ -203,12 +206,12 @@ pub struct ComparedFigure {
 impl ComparedFigure {
     /// Whether less of it is better; `None` where neither more nor less is.
     pub fn less_is_better(&self) -> Option<bool> {
-        self.metric.less_is_better(self.unit)
+        self.quantity.less_is_better(self.unit)
     }
 
     /// Whether it describes conditions during a run and not the hardware: its quantity does, or it is a cold latency.
     pub fn is_of_the_hour(&self) -> bool {
-        self.metric.is_of_the_hour() || self.labels.is_for(Purpose::Cold)
+        self.quantity.is_of_the_hour() || self.labels.is_for(Purpose::Cold)
     }
 
     /// How much it lost, relative to the first run; `None` unless it is worse.
@@ -219,7 +222,7 @@ impl ComparedFigure {
     /// How much it seems to have lost, where that is not sure; `None` if it is, or if it did not. Conditions change by
     /// themselves: only what is sure counts.
     pub fn unsure_loss(&self) -> Option<f64> {
-        let is_unsure = matches!(self.verdict, ChangeVerdict::Unsure(_)) && !self.metric.is_condition();
+        let is_unsure = matches!(self.verdict, ChangeVerdict::Unsure(_)) && !self.quantity.is_condition();
         let change = self.change.filter(|_| is_unsure)?;
         let is_worse = (change > 0.0) == self.less_is_better()?;
         (is_worse && change != 0.0).then_some(change.abs())

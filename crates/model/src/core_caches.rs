@@ -1,6 +1,5 @@
 //! Which steps work in the caches of a core: L1 and L2, which run at its clock.
 
-use crate::Key;
 use crate::idset::IdSet;
 use crate::labels::Labels;
 use crate::machine::{Cache, Machine};
@@ -49,7 +48,7 @@ impl Step {
     /// The level of its tier, if that is L1 or L2. Without a tier the footprint decides: half of a declared cache
     /// leaves room for all else.
     fn core_level(&self, machine: &Machine) -> Option<u8> {
-        if self.labels.has(Key::Tier) {
+        if self.labels.tier_name().is_some() {
             return self.labels.tier().filter(|tier| tier.is_of_core())?.level();
         }
         let level = |thread: &ThreadSetup| {

@@ -137,7 +137,7 @@ impl FigureName {
     /// The name of a finding of an experiment with this scope; `None` if it has none.
     pub fn of(finding: &Finding, scope: &Scope, machine: &Machine) -> Option<Self> {
         let labels = &finding.labels;
-        let loaded = match finding.metric {
+        let loaded = match finding.quantity {
             Quantity::LoadedUnloaded => LoadedPoint::Unloaded,
             Quantity::LoadedSaturated => LoadedPoint::Saturated,
             Quantity::LoadedKnee => LoadedPoint::Knee,
@@ -228,7 +228,7 @@ impl TierName {
             && labels.has_usual_layout()
             && labels.chains().is_none_or(|chains| chains == 1);
         let (tier, distance) = tier(labels, scope, machine).filter(|_| is_plain)?;
-        if finding.metric == Quantity::Latency {
+        if finding.quantity == Quantity::Latency {
             return Some(Self { op: LATENCY, tier, distance, span: None });
         }
         let op = labels.op().and_then(operation).filter(|op| *op != LATENCY && tier != RANDOM)?;

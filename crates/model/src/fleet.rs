@@ -144,7 +144,8 @@ pub struct KindFigure {
     /// The probe that measured it.
     pub probe: String,
     /// The quantity.
-    pub metric: Quantity,
+    #[serde(rename = "metric")]
+    pub quantity: Quantity,
     /// Its labels.
     pub labels: Labels,
     /// Unit of its values: of L1 and L2, per cycle of the core.

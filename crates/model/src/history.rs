@@ -65,7 +65,8 @@ pub struct RunFigure {
     /// The probe that measured it.
     pub probe: String,
     /// The quantity.
-    pub metric: Quantity,
+    #[serde(rename = "metric")]
+    pub quantity: Quantity,
     /// Its labels.
     pub labels: Labels,
     /// Unit of value and interval.
@@ -115,8 +116,8 @@ impl RunFigure {
     /// Whether it is a figure of a tier: latency, or the rate of an operation. The clock is one as well, which
     /// figures per cycle do not show, and so are interruptions.
     pub fn is_headline(&self) -> bool {
-        let is_of_tier = || matches!(self.metric, Quantity::Latency | Quantity::Bandwidth);
-        self.metric.is_condition() || self.labels.is_for(Purpose::Ladder) && is_of_tier()
+        let is_of_tier = || matches!(self.quantity, Quantity::Latency | Quantity::Bandwidth);
+        self.quantity.is_condition() || self.labels.is_for(Purpose::Ladder) && is_of_tier()
     }
 }
 
@@ -199,7 +200,8 @@ pub struct FigureHistory {
     /// The probe that measured it.
     pub probe: String,
     /// The quantity.
-    pub metric: Quantity,
+    #[serde(rename = "metric")]
+    pub quantity: Quantity,
     /// Its labels in the newest run that has it.
     pub labels: Labels,
     /// Unit of the values: cycles, or bytes a cycle of each core, where every run has the figure per cycle.
@@ -277,6 +279,6 @@ pub struct FigureChange {
 impl FigureHistory {
     /// Whether a lower value is better; `None` if neither is.
     pub fn less_is_better(&self) -> Option<bool> {
-        self.metric.less_is_better(self.unit)
+        self.quantity.less_is_better(self.unit)
     }
 }

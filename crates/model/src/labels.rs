@@ -1,6 +1,8 @@
 //! What a number is of: the labels of a step, an observation or a finding, with a typed accessor for each.
 
+mod set;
 mod table;
+mod words;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +14,10 @@ use crate::purpose::Purpose;
 use crate::tier::Tier;
 use crate::units::Bytes;
 
-pub use table::Key;
+pub use set::LabelSet;
+pub use words::milliseconds;
+
+pub(crate) use table::Key;
 
 /// One label: a word or a number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -55,25 +60,25 @@ impl Labels {
 
     /// The label under a key.
     #[must_use]
-    pub fn label(&self, key: Key) -> Option<&Label> {
+    pub(crate) fn label(&self, key: Key) -> Option<&Label> {
         self.0.get(key.name())
     }
 
     /// The word under a key.
     #[must_use]
-    pub fn word(&self, key: Key) -> Option<&str> {
+    pub(crate) fn word(&self, key: Key) -> Option<&str> {
         self.label(key)?.word()
     }
 
     /// The number under a key.
     #[must_use]
-    pub fn number(&self, key: Key) -> Option<u64> {
+    pub(crate) fn number(&self, key: Key) -> Option<u64> {
         self.label(key)?.number()
     }
 
     /// Whether there is a label under a key.
     #[must_use]
-    pub fn has(&self, key: Key) -> bool {
+    pub(crate) fn has(&self, key: Key) -> bool {
         self.label(key).is_some()
     }
 
@@ -83,7 +88,13 @@ impl Labels {
         self.0.is_empty()
     }
 
-    /// All labels by name; documents of other versions have names that are no [`Key`].
+    /// The number under a name of documents.
+    #[must_use]
+    pub fn number_named(&self, name: &str) -> Option<u64> {
+        self.0.get(name)?.number()
+    }
+
+    /// All labels by name; documents of other versions have names that this one does not know.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Label)> {
         self.0.iter().map(|(name, label)| (name.as_str(), label))
     }
@@ -93,14 +104,11 @@ impl Labels {
         self.0.values_mut()
     }
 
-    /// With a label.
-    #[must_use]
-    pub fn with(mut self, key: Key, label: Label) -> Self {
-        self.0.insert(key.name().to_owned(), label);
-        self
+    fn with(self, key: Key, label: Label) -> Self {
+        self.with_named(key.name(), label)
     }
 
-    /// With a label as a document has it, whose name may be no [`Key`].
+    /// With a label by its name in documents, which this version may not know.
     #[must_use]
     pub fn with_named(mut self, name: &str, label: Label) -> Self {
         self.0.insert(name.to_owned(), label);
@@ -109,15 +117,14 @@ impl Labels {
 
     /// Without some labels.
     #[must_use]
-    pub fn without(mut self, keys: &[Key]) -> Self {
-        keys.iter().for_each(|key| drop(self.0.remove(key.name())));
-        self
+    pub fn without(self, labels: LabelSet) -> Self {
+        self.filtered(|name| !labels.has_name(name))
     }
 
     /// Only some labels.
     #[must_use]
-    pub fn only(self, keys: &[Key]) -> Self {
-        self.filtered(|name| keys.iter().any(|key| key.name() == name))
+    pub fn only(self, labels: LabelSet) -> Self {
+        self.filtered(|name| labels.has_name(name))
     }
 
     /// Only the labels whose name fits.
@@ -134,10 +141,10 @@ impl Labels {
         self
     }
 
-    /// Whether these labels are the same as those of another, or missing in both.
+    /// Whether something of these labels is the same as of others: `are_alike(other, |of| (of.op(), of.page()))`.
     #[must_use]
-    pub fn are_alike(&self, other: &Self, keys: &[Key]) -> bool {
-        keys.iter().all(|key| self.label(*key) == other.label(*key))
+    pub fn are_alike<'a, T: PartialEq>(&'a self, other: &'a Self, what: impl Fn(&'a Self) -> T) -> bool {
+        what(self) == what(other)
     }
 
     /// Whether it has all labels of another.
@@ -238,6 +245,12 @@ impl Labels {
         node.into_iter().fold(self, Self::with_node)
     }
 
+    /// The word of the place, which may be of another version.
+    #[must_use]
+    pub fn place_name(&self) -> Option<&str> {
+        self.word(Key::Place)
+    }
+
     /// The node whose cpus a row of the matrix begins at; `None` where it begins at other cpus.
     #[must_use]
     pub fn from_node(&self) -> Option<NodeId> {
@@ -305,7 +318,6 @@ impl schemars::JsonSchema for Labels {
 
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let label = generator.subschema_for::<Label>();
-        let keys: Vec<&str> = Key::ALL.iter().map(|key| key.name()).collect();
         let about = |key: &Key| {
             let mut schema = label.clone();
             schema.insert("description".to_owned(), key.about().trim().into());
@@ -317,7 +329,7 @@ impl schemars::JsonSchema for Labels {
                 other keys.",
             "type": "object",
             "properties": properties,
-            "propertyNames": { "enum": keys },
+            "propertyNames": { "enum": Self::NAMES },
         })
     }
 }

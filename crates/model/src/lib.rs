@@ -121,7 +121,7 @@ pub use history::{
 pub use idset::{CpuId, IdSet, ListError, NodeId};
 pub use interruptions::{FEWEST_JUDGED, Interrupted};
 pub use kernel::{Isa, KernelId, KernelInfo, Pattern, StoreKind};
-pub use labels::{Key, Label, Labels};
+pub use labels::{Label, LabelSet, Labels, milliseconds};
 pub use machine::*;
 pub use observation::*;
 pub use os::{OsCall, OsGroup, PrimitiveId, PrimitiveInfo, Sweep};

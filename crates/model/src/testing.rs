@@ -131,7 +131,7 @@ pub fn fleet() -> Fleet {
         name: Some(name.to_owned()),
         family: family.to_owned(),
         probe: "survey".to_owned(),
-        metric: if unit == Unit::Ns { Quantity::Latency } else { Quantity::Bandwidth },
+        quantity: if unit == Unit::Ns { Quantity::Latency } else { Quantity::Bandwidth },
         labels: Labels::new().with_tier(Tier::Dram),
         unit,
         median,

@@ -59,7 +59,7 @@ pub(crate) fn shape(task: &Task) -> StopRule {
 /// A number that several observations decide: the worst of their verdicts, and all of them as evidence.
 pub(crate) fn resting_on(
     evidence: &[&Observation],
-    metric: Quantity,
+    quantity: Quantity,
     labels: Labels,
     value: Option<f64>,
     unit: Unit,
@@ -69,7 +69,7 @@ pub(crate) fn resting_on(
         samples: evidence.iter().map(|o| o.visits.len() as u64).sum(),
         verdict,
         evidence: evidence.iter().map(|o| o.step.clone()).collect(),
-        ..Finding::new(metric, labels, value, unit)
+        ..Finding::new(quantity, labels, value, unit)
     }
 }
 

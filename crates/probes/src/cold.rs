@@ -3,7 +3,7 @@
 
 use tiermark_model::messages::memory;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Finding, Key, Labels, Layout, MIB, MemPolicy, Observation, PageKind, Purpose, Quantity,
+    Bytes, ChainLayout, CpuId, Finding, Labels, Layout, MIB, MemPolicy, Observation, PageKind, Purpose, Quantity,
     Reason, ReasonCode, RegionSetup, Step, StopRule, Tier, Unit, Visits,
 };
 use tiermark_stats::median;
@@ -119,7 +119,7 @@ fn window_medians(visits: &Visits) -> Vec<f64> {
 fn settled(cold: &Observation, observations: &[Observation]) -> Option<f64> {
     let same = |seen: &&Observation| {
         seen.labels.tier() == Some(Tier::DramRandom)
-            && seen.labels.are_alike(&cold.labels, &[Key::Page, Key::Size, Key::Node])
+            && seen.labels.are_alike(&cold.labels, |of| (of.page(), of.size(), of.node()))
     };
     let seen = with_purpose(observations, Purpose::Ladder).find(same)?;
     seen.typical.filter(|_| !seen.verdict.has(ReasonCode::NotSettled)).map(|now| now.median)
@@ -200,7 +200,7 @@ mod tests {
         let seen = cold(visits(1.0, 64));
         let back = |observations: &[Observation]| {
             let found = findings(observations);
-            let recovery = found.iter().find(|f| f.metric == Quantity::LatencyRecovery);
+            let recovery = found.iter().find(|f| f.quantity == Quantity::LatencyRecovery);
             recovery.map(|f| (f.value.unwrap_or_default(), f.notes[0].data["ns"].as_f64().unwrap_or_default()))
         };
         let (alone, to) = back(std::slice::from_ref(&seen)).expect("an excess");

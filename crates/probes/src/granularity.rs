@@ -6,7 +6,7 @@ use tiermark_engine::{Lab, Probe, Study, Subject};
 use tiermark_model::messages::memory;
 use tiermark_model::messages::rules;
 use tiermark_model::{
-    Bytes, CpuId, Finding, Key, Labels, Layout, Metric, Observation, PageKind, Pattern, Plan, Purpose, Quantity,
+    Bytes, CpuId, Finding, LabelSet, Labels, Layout, Metric, Observation, PageKind, Pattern, Plan, Purpose, Quantity,
     Refusal, Request, Role, Step, Unit,
 };
 
@@ -105,11 +105,11 @@ impl GranularityStudy {
 /// The rate of 8 bytes a line over that of whole lines in the same order.
 fn wasted(observations: &[Observation], small: &Observation) -> Option<Finding> {
     let same = |o: &&Observation| {
-        o.labels.layout() == Some(SIZES[1]) && o.labels.are_alike(&small.labels, &[Key::Op, Key::Page])
+        o.labels.layout() == Some(SIZES[1]) && o.labels.are_alike(&small.labels, |of| (of.op(), of.page()))
     };
     let whole = with_purpose(observations, Purpose::Granularity).find(same)?;
     let (small_rate, whole_rate) = (small.value.filter(|_| small.labels.layout() == Some(SIZES[0]))?, whole.value?);
-    let labels = small.labels.clone().only(&[Key::Op, Key::Page]);
+    let labels = small.labels.clone().only(LabelSet::NONE.op().page());
     let share = small_rate / whole_rate;
     let mut found = resting_on(&[small, whole], Quantity::GranularityUseful, labels, Some(share), Unit::Ratio);
     found.notes.push(memory::lines_wasted((small_rate * 8.0).into(), small_rate.into()));

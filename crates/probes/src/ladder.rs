@@ -21,18 +21,24 @@ pub(crate) fn finding(observation: &Observation, notes: impl IntoIterator<Item =
 }
 
 /// The finding of this name that an observation stands for by itself.
-pub(crate) fn measured(observation: &Observation, metric: Quantity) -> Finding {
-    Finding { metric, ..finding(observation, None) }
+pub(crate) fn measured(observation: &Observation, quantity: Quantity) -> Finding {
+    Finding { quantity, ..finding(observation, None) }
 }
 
 /// A number derived from one observation: same evidence, same verdict.
-pub(crate) fn derived(observation: &Observation, metric: Quantity, labels: Labels, value: f64, unit: Unit) -> Finding {
+pub(crate) fn derived(
+    observation: &Observation,
+    quantity: Quantity,
+    labels: Labels,
+    value: f64,
+    unit: Unit,
+) -> Finding {
     let value = (observation.verdict.grade != Grade::Invalid).then_some(value);
     Finding {
         samples: observation.visits.len() as u64,
         verdict: observation.verdict.clone(),
         evidence: vec![observation.step.clone()],
-        ..Finding::new(metric, labels, value, unit)
+        ..Finding::new(quantity, labels, value, unit)
     }
 }
 

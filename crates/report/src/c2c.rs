@@ -8,6 +8,7 @@ use tiermark_page::{
 };
 
 use crate::order::{first, grouped};
+use crate::pivot::with_quantity;
 use crate::reasons::Reasons;
 use crate::remark::remark;
 use crate::shown::Shown;
@@ -19,8 +20,8 @@ const KINDS: &str = "kinds of the two cores: P performance (big), E efficiency (
 
 /// Takes the findings of this view.
 pub(crate) fn take<'a>(shown: &mut Shown<'a>) -> Vec<&'a Finding> {
-    let findings = shown.take_all(|f| f.metric.family() == "c2c");
-    shown.count(&findings.iter().filter(|f| f.metric != Quantity::C2cModes).copied().collect::<Vec<_>>());
+    let findings = shown.take_all(|f| f.quantity.family() == "c2c");
+    shown.count(&findings.iter().filter(|f| f.quantity != Quantity::C2cModes).copied().collect::<Vec<_>>());
     findings
 }
 
@@ -29,26 +30,26 @@ pub(crate) fn c2c(findings: &[&Finding], detail: Detail) -> Page {
     if findings.is_empty() {
         return Page::new();
     }
-    let with_metric = |metric: Quantity| findings.iter().filter(|f| f.metric == metric).copied().collect::<Vec<_>>();
-    let mut out = relations(&with_metric(Quantity::C2cRelation));
+    let mut out = relations(&with_quantity(findings, &Quantity::C2cRelation));
     out += pairs(findings.iter().copied()).iter().map(|(op, cells)| matrix(op, cells)).collect::<Page>();
     out += speakers(findings);
-    out += modes(&with_metric(Quantity::C2cModes), detail);
-    out += homes(&with_metric(Quantity::C2cHome));
+    out += modes(&with_quantity(findings, &Quantity::C2cModes), detail);
+    out += homes(&with_quantity(findings, &Quantity::C2cHome));
     out += contention(
-        &with_metric(Quantity::C2cContention),
-        &with_metric(Quantity::C2cLine),
-        &with_metric(Quantity::C2cFairness),
+        &with_quantity(findings, &Quantity::C2cContention),
+        &with_quantity(findings, &Quantity::C2cLine),
+        &with_quantity(findings, &Quantity::C2cFairness),
     );
     let mut reasons = Reasons::default();
     // What the median of a relation says of its pairs, the pairs need not say again.
-    let is_shown =
-        |f: &&&Finding| detail.is_all() || f.metric != Quantity::C2cRelation || f.labels.statistic() == Some("median");
+    let is_shown = |f: &&&Finding| {
+        detail.is_all() || f.quantity != Quantity::C2cRelation || f.labels.statistic() == Some("median")
+    };
     // Modes say themselves what there is to doubt, and an only pair says it for its relation.
     let is_doubted = |f: &&&Finding| {
         is_shown(f)
-            && f.metric != Quantity::C2cModes
-            && !(f.metric == Quantity::C2cRelation && f.labels.pairs() == Some(1))
+            && f.quantity != Quantity::C2cModes
+            && !(f.quantity == Quantity::C2cRelation && f.labels.pairs() == Some(1))
     };
     findings.iter().filter(is_doubted).for_each(|f| reasons.add(&subject(f), &f.verdict));
     out + reasons.page(detail)
@@ -59,11 +60,11 @@ fn subject(finding: &Finding) -> String {
     let labels = &finding.labels;
     let mut words: Vec<String> = Vec::new();
     words.extend(class(finding));
-    words.extend(pair_name(finding).filter(|_| finding.metric != Quantity::C2cRelation));
+    words.extend(pair_name(finding).filter(|_| finding.quantity != Quantity::C2cRelation));
     let cpus = |n: u64| format!("{n} cpu{} on one line:", if n == 1 { "" } else { "s" });
     words.extend(labels.threads().map(cpus));
     // The rest as the columns are called.
-    let column = match &finding.metric {
+    let column = match &finding.quantity {
         Quantity::C2cContention => Some("an addition".to_owned()),
         Quantity::C2cLine => Some("additions a µs".to_owned()),
         Quantity::C2cFairness => Some("slowest over fastest".to_owned()),
@@ -193,7 +194,7 @@ fn heat_map(op: &str, cpus: &[CpuId], cells: &BTreeMap<Pair, &Finding>) -> Page 
 
 /// One pair of each relation in all the ways it was measured.
 fn speakers(findings: &[&Finding]) -> Page {
-    let lines: Vec<&&Finding> = findings.iter().filter(|f| f.metric == Quantity::C2cTransfer).collect();
+    let lines: Vec<&&Finding> = findings.iter().filter(|f| f.quantity == Quantity::C2cTransfer).collect();
     let rows: BTreeSet<(Relation, Option<Kinds>, Pair)> =
         lines.iter().filter_map(|f| Some((relation(f)?, kinds(f), Pair::of(f)?))).collect();
     if rows.is_empty() {
@@ -202,11 +203,12 @@ fn speakers(findings: &[&Finding]) -> Page {
     let of_pairs: HashMap<Pair, Vec<&Finding>> =
         grouped(findings.iter().filter_map(|f| Some((Pair::of(f)?, *f)))).into_iter().collect();
     let of_pair = |pair: Pair| of_pairs.get(&pair).into_iter().flatten();
-    let find =
-        |metric: Quantity, op: &str, pair| of_pair(pair).find(|f| f.metric == metric && f.labels.op() == Some(op));
+    let find = |quantity: Quantity, op: &str, pair| {
+        of_pair(pair).find(|f| f.quantity == quantity && f.labels.op() == Some(op))
+    };
     let by = |op: &str, pair| find(Quantity::C2cPair, op, pair).or_else(|| find(Quantity::C2cOp, op, pair));
     let fetched = |state: &str, pair| {
-        of_pair(pair).find(|f| f.metric == Quantity::C2cTransfer && f.labels.state() == Some(state))
+        of_pair(pair).find(|f| f.quantity == Quantity::C2cTransfer && f.labels.state() == Some(state))
     };
     let ops: Vec<&str> = ["cas", "flag", "one-way"]
         .into_iter()
@@ -227,7 +229,7 @@ fn speakers(findings: &[&Finding]) -> Page {
     };
     let back = |f: &&Finding| graded(f.value.map(signed), &f.verdict, f.unit);
     let table =
-        table.figures("reverse", |(.., pair)| of_pair(*pair).find(|f| f.metric == Quantity::C2cAsymmetry).map(back));
+        table.figures("reverse", |(.., pair)| of_pair(*pair).find(|f| f.quantity == Quantity::C2cAsymmetry).map(back));
     let lines = [("a clean|line", "clean"), ("a dirty|line", "dirty")];
     let table = table
         .each(lines, |table, (head, state)| table.figures(head, |(.., pair)| fetched(state, *pair).map(|f| ns(f))));

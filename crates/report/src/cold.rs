@@ -1,10 +1,8 @@
 //! What a random access to memory takes with cold caches, in a line.
 
 use tiermark_model::messages::memory::codes;
-use tiermark_model::{Bytes, Finding, Purpose, Quantity};
+use tiermark_model::{Bytes, Finding, Purpose, Quantity, milliseconds};
 use tiermark_page::{Ink, Page, nanoseconds, paragraph};
-
-use crate::phrases::milliseconds;
 
 /// Whether a finding is of cold latency.
 pub(crate) fn is_cold(finding: &Finding) -> bool {
@@ -14,7 +12,7 @@ pub(crate) fn is_cold(finding: &Finding) -> bool {
 /// A line for each place that was measured; empty without any.
 pub(crate) fn cold<'a>(findings: impl Iterator<Item = &'a Finding>, indent: &str) -> Page {
     let of_cold: Vec<&Finding> = findings.filter(|f| is_cold(f)).collect();
-    let first = of_cold.iter().filter(|f| f.metric == Quantity::Latency);
+    let first = of_cold.iter().filter(|f| f.quantity == Quantity::Latency);
     let line = |cold: &&Finding| {
         let visits = cold.noted(&codes::cold_visits);
         let read = cold.labels.after().map(|bytes| format!(" (after {} of other memory were read)", Bytes(bytes)));
@@ -23,7 +21,7 @@ pub(crate) fn cold<'a>(findings: impl Iterator<Item = &'a Finding>, indent: &str
         let Some(ns) = cold.value.filter(|ns| ns.is_finite()) else {
             return visits.map(|of| format!("Cold{read}: no number, five undisturbed visits are needed: {of}"));
         };
-        let same = |f: &&&Finding| f.metric == Quantity::LatencyRecovery && f.evidence == cold.evidence;
+        let same = |f: &&&Finding| f.quantity == Quantity::LatencyRecovery && f.evidence == cold.evidence;
         let back = of_cold.iter().find(same).and_then(|back| halfway(back)).unwrap_or_default();
         let ns = nanoseconds(ns);
         let counted = visits.map(|counted| format!(" ({counted})")).unwrap_or_default();
@@ -53,9 +51,9 @@ mod tests {
     use tiermark_model::Tier;
     use tiermark_page::{Style, terminal};
 
-    fn found(metric: Quantity, ns: Option<f64>) -> Finding {
+    fn found(quantity: Quantity, ns: Option<f64>) -> Finding {
         let labels = Labels::new().with_purpose(Purpose::Cold).with_tier(Tier::Cold).with_after(66 * MIB);
-        Finding { evidence: vec!["latency/cold".to_owned()], ..Finding::new(metric, labels, ns, Unit::Ns) }
+        Finding { evidence: vec!["latency/cold".to_owned()], ..Finding::new(quantity, labels, ns, Unit::Ns) }
     }
 
     #[test]

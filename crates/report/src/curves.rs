@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{ChainLayout, IdSet, Key, Machine, Metric, Observation, Purpose, Refusal};
+use tiermark_model::{ChainLayout, IdSet, LabelSet, Machine, Metric, Observation, Purpose, Refusal};
 use tiermark_page::{
     Detail, Ink, NO_VALUE, Page, Plot, ROWS, Rates, Series, Table, Text, graded, heading, number, paragraph, percent,
     plot, rate_unit, short_size, space, text, variants,
 };
 
-use crate::findings::{words, words_marked};
 use crate::order::grouped;
 use crate::points::observed;
 use crate::reasons::Reasons;
@@ -22,43 +21,33 @@ const CURVES: usize = 5;
 const CURVES_IN_COLOUR: usize = 6;
 
 /// Labels that do not name a series: they say where on it a point is, or why it is in the plan.
-const NOT_A_NAME: [Key; 4] = [Key::Purpose, Key::Size, Key::Tier, Key::Cpus];
+const NOT_A_NAME: LabelSet = LabelSet::NONE.purpose().size().tier().cpus();
 
 /// How the series of some observations are named: by the labels that differ; those that all share are the caption.
 struct Names {
     /// Labels that name no series.
-    without: Vec<Key>,
+    without: LabelSet,
     caption: String,
 }
 
 impl Names {
     /// The kernel that won may change along a series, so it names none; the number of threads says what the span does.
     fn new(observations: &[&Observation]) -> Self {
-        let mut without = NOT_A_NAME.to_vec();
-        if observations.iter().any(|o| o.labels.op().is_some()) {
-            without.push(Key::Kernel);
-        }
-        if observations.iter().all(|o| o.labels.threads().is_some()) {
-            without.push(Key::Span);
-        }
-        let mut caption = String::new();
-        if let [first, others @ ..] = observations {
-            let is_shared = |key: &Key| others.iter().all(|other| other.labels.are_alike(&first.labels, &[*key]));
-            let named = Key::ALL.iter().copied().filter(|key| !without.contains(key));
-            let shared: Vec<Key> = named.filter(is_shared).collect();
-            caption = words(&first.labels.clone().only(&shared), &[]);
-            without.extend(shared);
-        }
-        Self { without, caption }
+        let without = NOT_A_NAME
+            .and_if(observations.iter().any(|o| o.labels.op().is_some()), LabelSet::NONE.kernel())
+            .and_if(observations.iter().all(|o| o.labels.threads().is_some()), LabelSet::NONE.span());
+        let shared = LabelSet::shared(observations.iter().map(|o| &o.labels)).without(without);
+        let caption = observations.first().map_or_else(String::new, |first| first.labels.words_of(shared));
+        Self { without: without.and(shared), caption }
     }
 
     fn name(&self, observation: &Observation) -> String {
-        words(&observation.labels, &self.without)
+        observation.labels.words(self.without)
     }
 
     /// The name without a mark of layouts that prefetchers follow.
     fn unmarked_name(&self, observation: &Observation) -> String {
-        words_marked(&observation.labels, &self.without, false)
+        observation.labels.words_unmarked(self.without)
     }
 
     /// The title with the caption.
@@ -152,9 +141,10 @@ fn all(observations: &[&Observation], machine: &Machine, form: Form, metrics: &[
 
 /// The figures of the ladder that lie on these curves: where there is one, no point of a curve is measured beside it.
 fn figures_on<'a>(points: &[&'a Observation], observations: &[&'a Observation]) -> Vec<&'a Observation> {
-    let alike = [Key::Op, Key::Page, Key::Threads, Key::Node];
     let is_on = |o: &&&Observation| {
-        let same = |point: &&Observation| point.labels.are_alike(&o.labels, &alike);
+        let same = |point: &&Observation| {
+            point.labels.are_alike(&o.labels, |of| (of.op(), of.page(), of.threads(), of.node()))
+        };
         points.iter().any(same) && points.iter().all(|point| point.labels.size() != o.labels.size() || !same(point))
     };
     observations.iter().filter(|o| is_for(o, Metric::Bandwidth, Purpose::Ladder)).filter(is_on).copied().collect()
@@ -359,7 +349,7 @@ pub(crate) fn unmeasured(observations: &[&Observation], evidence: &BTreeSet<&str
 
 /// A step in words, where its labels have any.
 fn step_name(o: &Observation) -> String {
-    let words = words(&o.labels, &[Key::Cpus, Key::Purpose, Key::Span]);
+    let words = o.labels.words(LabelSet::NONE.cpus().purpose().span());
     if words.is_empty() { o.step.clone() } else { words }
 }
 
@@ -371,7 +361,7 @@ pub(crate) fn orphans(observations: &[&Observation], evidence: &BTreeSet<&str>, 
         return Page::new();
     }
     let name = |o: &Observation| {
-        let name = words(&o.labels, &[Key::Purpose]);
+        let name = o.labels.words(LabelSet::NONE.purpose());
         if name.is_empty() { o.step.clone() } else { name }
     };
     let value = |o: &Observation| graded(o.value.map(|v| number(v, o.unit).within(o.interval)), &o.verdict, o.unit);

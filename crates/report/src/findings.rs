@@ -2,144 +2,17 @@
 
 use std::collections::HashSet;
 
-use tiermark_model::{
-    Bytes, ChainLayout, Finding, Grade, Key, LADDER_SPANS, Label, Labels, Mark, Purpose, Quantity, Span,
-};
+use tiermark_model::{Finding, Grade, LADDER_SPANS, LabelSet, Labels, Mark, NodeId, Quantity, Span};
 use tiermark_page::{
     Cell, Detail, Ink, Page, Table, Text, graded, heading, number, paragraph, percent, rate_unit, text,
 };
 
 use crate::ladder::subject;
 use crate::order::grouped;
-use crate::phrases::milliseconds;
-use crate::pivot::Pivot;
+use crate::pivot::{Pivot, label};
 use crate::reasons::Reasons;
 use crate::remark::{self, remark};
 use crate::shown::Shown;
-
-/// The keys of labels that are amounts of memory.
-const BYTES: [Key; 5] = [Key::Size, Key::Resident, Key::Capacity, Key::WorkingSet, Key::After];
-
-/// A label as text.
-fn label_text(key: Option<Key>, label: &Label) -> String {
-    match label {
-        Label::Text(text) => text.clone(),
-        Label::Whole(n) if key.is_some_and(|key| BYTES.contains(&key)) => tiermark_model::Bytes(*n).to_string(),
-        Label::Whole(n) => n.to_string(),
-    }
-}
-
-/// All labels but some, as words.
-pub fn words(labels: &Labels, without: &[Key]) -> String {
-    words_marked(labels, without, true)
-}
-
-/// The same; `mark_prefetched`: with a mark where the prefetcher takes part.
-pub(crate) fn words_marked(labels: &Labels, without: &[Key], mark_prefetched: bool) -> String {
-    // What people name first comes first; the rest follows by name.
-    const FIRST: [Key; 12] = [
-        Key::Tier,
-        Key::Node,
-        Key::Size,
-        Key::Mix,
-        Key::Op,
-        Key::Place,
-        Key::Relation,
-        Key::From,
-        Key::To,
-        Key::Layout,
-        Key::Kernel,
-        Key::Page,
-    ];
-    // A kernel's name begins with its operation.
-    let kernel = labels.kernel().filter(|_| !without.contains(&Key::Kernel));
-    let kernel_op = kernel.and_then(|kernel| kernel.split_once('/')).map(|(op, _)| op);
-    // Some tiers are named after their node.
-    let in_tier = labels.tier_says_node() && !without.contains(&Key::Tier);
-    let is_implied = |key: Key| {
-        without.contains(&key)
-            || (key == Key::Op && kernel_op.is_some() && labels.op() == kernel_op)
-            // The name of a primitive implies its group, and its numbers imply that it is one.
-            || key == Key::Group
-            || (key == Key::Purpose && labels.group().is_some())
-            || (key == Key::Node && in_tier)
-            // `write of zeros` says so.
-            || (key == Key::Data && labels.op().zip(labels.data()).is_some_and(|(op, data)| op.ends_with(data)))
-            // Both are named.
-            || (key == Key::Cpus && labels.to_cpu().is_some())
-    };
-    let all = labels.iter().map(|(name, label)| (Key::named(name), label));
-    let mut shown: Vec<(Option<Key>, &Label)> = all.filter(|(key, _)| !key.is_some_and(is_implied)).collect();
-    shown.sort_by_key(|(key, _)| FIRST.iter().position(|first| Some(*first) == *key).unwrap_or(FIRST.len()));
-    let words = shown.into_iter().map(|(key, label)| {
-        let text = label_text(key, label);
-        let is_marked = key == Some(Key::Layout) && mark_prefetched && !labels.is_for(Purpose::Shape);
-        let layout = labels.layout().filter(|_| is_marked).and_then(|layout| layout.parse().ok());
-        if layout.is_some_and(ChainLayout::is_prefetched) {
-            // The prefetcher takes part in these numbers: they must not be read as the latency of memory.
-            return format!("{text} prefetch-assisted");
-        }
-        key.map_or(text.clone(), |key| worded(key, label, text, labels.is_for(Purpose::Shape)))
-    });
-    words.collect::<Vec<_>>().join(" ")
-}
-
-/// A label in words, by its text.
-fn worded(key: Key, label: &Label, text: String, is_of_shape: bool) -> String {
-    match (key, label) {
-        (Key::Threads, Label::Whole(1)) => "1 thread".to_owned(),
-        (Key::Threads, _) => format!("{text} threads"),
-        (Key::Chains, Label::Whole(1)) => "1 chain".to_owned(),
-        (Key::Chains, _) => format!("{text} chains"),
-        (Key::Resident, _) => format!("{text} resident"),
-        (Key::Capacity, _) => format!("holding {text}"),
-        (Key::WorkingSet, _) => format!("on {text}"),
-        (Key::After, _) => format!("after {text} of other memory"),
-        (Key::Count | Key::PairsAll, _) => format!("of {text}"),
-        (Key::Region, _) => format!("region {text}"),
-        (Key::Reads, _) => format!("{text} % reads"),
-        (Key::Pause, _) => format!("pause {text} ns"),
-        (Key::Used, _) => format!("used {text}"),
-        (Key::Wait, Label::Whole(ns)) => format!("after {}", milliseconds(*ns as f64)),
-        // Layouts that only a search for a shape uses are named by their description.
-        (Key::Layout, Label::Text(layout)) if is_of_shape => made_up(layout),
-        (Key::Remote, _) => format!("{text} % remote"),
-        (Key::From, Label::Whole(_)) => format!("cpu {text}"),
-        (Key::Node | Key::Nodes | Key::Cpus | Key::From | Key::Weights | Key::Against | Key::To, _) => {
-            format!("{} {text}", key.name())
-        }
-        (Key::Pairs, Label::Whole(1)) => "1 pair".to_owned(),
-        (Key::Pairs, _) => format!("{text} pairs"),
-        _ => text,
-    }
-}
-
-/// `scatter:2101312` and its like in words.
-fn made_up(layout: &str) -> String {
-    match layout.parse() {
-        Ok(ChainLayout::Scatter(step)) => format!("one line every {}, in random order", Bytes(step)),
-        Ok(ChainLayout::Pair(block)) => format!("pairs of lines {} apart", Bytes(block)),
-        _ => layout.to_owned(),
-    }
-}
-
-/// A table of findings with one label as columns and the rest as rows. Reasons and remarks come in detail:
-/// quantiles have the verdict of the number they are the tail of.
-fn pivot(title: &str, findings: &[&Finding], column_key: Key, detail: Detail) -> Page {
-    if findings.is_empty() {
-        return Page::new();
-    }
-    let column = |f: &&Finding| f.labels.label(column_key).map_or(String::new(), |l| label_text(Some(column_key), l));
-    let row = row_names(findings, column_key);
-    let mut pivot = Pivot::new(findings, &|f| row(f), &column);
-    pivot.columns.sort_by(|a, b| quantile(a).total_cmp(&quantile(b)));
-    let table = pivot.table("", &|f| graded(f.value.map(|v| number(v, f.unit)), &f.verdict, f.unit));
-    let mut out = heading(title) + table;
-    if detail.is_all() {
-        out += details(findings, &row, detail);
-    }
-    out
-}
 
 /// Reasons and remarks of findings, each remark once with its row.
 fn details(findings: &[&Finding], row: &dyn Fn(&Finding) -> String, detail: Detail) -> Page {
@@ -159,24 +32,16 @@ pub(crate) fn quantile(name: &str) -> f64 {
 }
 
 /// Names rows by as few labels as distinguish them: the tier alone, with layout and page, or all labels.
-fn row_names(findings: &[&Finding], column_key: Key) -> impl Fn(&Finding) -> String {
-    const FEWEST: [&[Key]; 4] = [
-        &[Key::Tier, Key::Node],
-        &[Key::Tier, Key::Node, Key::Page],
-        &[Key::Tier, Key::Node, Key::Layout],
-        &[Key::Tier, Key::Node, Key::Layout, Key::Page, Key::Chains],
-    ];
-    let full = |f: &Finding| words(&f.labels, &[column_key, Key::Purpose]);
-    let only = |f: &Finding, keys: &[Key]| words(&f.labels.clone().only(keys), &[]);
+fn row_names(findings: &[&Finding]) -> impl Fn(&Finding) -> String {
+    const PLACE: LabelSet = LabelSet::NONE.tier().node();
+    const FEWEST: [LabelSet; 4] = [PLACE, PLACE.page(), PLACE.layout(), PLACE.layout().page().chains()];
+    let full = |f: &Finding| f.labels.words(LabelSet::NONE.statistic().purpose());
     let distinct = |name: &dyn Fn(&Finding) -> String| {
         findings.iter().map(|f| name(f)).filter(|n| !n.is_empty()).collect::<std::collections::BTreeSet<_>>().len()
     };
     let rows = distinct(&full);
-    let keys = FEWEST.into_iter().find(|keys| distinct(&|f| only(f, keys)) == rows);
-    move |f| match keys {
-        Some(keys) => only(f, keys),
-        None => words(&f.labels, &[column_key, Key::Purpose]),
-    }
+    let labels = FEWEST.into_iter().find(|labels| distinct(&|f| f.labels.words_of(*labels)) == rows);
+    move |f| labels.map_or_else(|| full(f), |labels| f.labels.words_of(labels))
 }
 
 /// The remarks of findings, each said once.
@@ -187,25 +52,36 @@ fn notes(findings: &[&Finding]) -> Page {
 
 /// Takes the quantiles of latency.
 pub(crate) fn take_tails<'a>(shown: &mut Shown<'a>) -> Vec<&'a Finding> {
-    shown.take_all(|f| f.metric == Quantity::LatencyTail && f.labels.statistic().is_some())
+    shown.take_all(|f| f.quantity == Quantity::LatencyTail && f.labels.statistic().is_some())
 }
 
-/// Tail latency: quantiles as columns.
+/// Tail latency: quantiles as columns. Reasons and remarks come in detail: quantiles have the verdict of the number
+/// whose tail they are.
 pub(crate) fn tails(findings: &[&Finding], detail: Detail) -> Page {
-    pivot("Tail latency, ns an access, of the means of blocks", findings, Key::Statistic, detail)
+    if findings.is_empty() {
+        return Page::new();
+    }
+    let row = row_names(findings);
+    let mut pivot = Pivot::new(findings, &|f| row(f), &|f| label(f, Labels::statistic));
+    pivot.columns.sort_by(|a, b| quantile(a).total_cmp(&quantile(b)));
+    let table = pivot.table("", &|f| graded(f.value.map(|v| number(v, f.unit)), &f.verdict, f.unit));
+    let mut out = heading("Tail latency, ns an access, of the means of blocks") + table;
+    if detail.is_all() {
+        out += details(findings, &row, detail);
+    }
+    out
 }
 
 /// Takes how bandwidth grows with threads; of two cpus the ladder shows as much.
 pub(crate) fn scalings<'a>(shown: &mut Shown<'a>, detail: Detail) -> Vec<(String, Vec<&'a Finding>)> {
-    let findings = shown.take_all(|f| f.metric == Quantity::BandwidthScaling);
+    let findings = shown.take_all(|f| f.quantity == Quantity::BandwidthScaling);
     let name = |f: &Finding| {
         // The footprint of one thread shrinks as threads are added; the rest must be the same along the table.
-        let along = [Key::Threads, Key::Size, Key::Purpose, Key::Span, Key::Cpus, Key::Kernel];
-        words(&f.labels, &along)
+        f.labels.words(LabelSet::NONE.threads().size().purpose().span().cpus().kernel())
     };
     let mut groups = grouped(findings.into_iter().map(|f| (name(f), f)));
-    let rates = shown.findings.iter().filter(|f| f.metric == Quantity::Bandwidth && f.value.is_some());
-    let columns: HashSet<Column> = rates.map(|f| column(f, f.labels.span())).collect();
+    let rates = shown.findings.iter().filter(|f| f.quantity == Quantity::Bandwidth && f.value.is_some());
+    let columns: HashSet<Column<'_>> = rates.map(|f| column(f, f.labels.span())).collect();
     groups.retain(|(_, group)| detail.is_all() || !is_on_ladder(group, &columns));
     groups.iter().for_each(|(_, group)| shown.count(group));
     groups
@@ -217,18 +93,17 @@ pub(crate) fn scaling(groups: &[(String, Vec<&Finding>)], detail: Detail) -> Pag
 }
 
 /// Whether a scaling has only the two ends that the ladder has columns for.
-fn is_on_ladder(group: &[&Finding], columns: &HashSet<Column>) -> bool {
+fn is_on_ladder(group: &[&Finding], columns: &HashSet<Column<'_>>) -> bool {
     let Some(first) = group.first() else { return true };
     group.len() <= 2 && LADDER_SPANS.iter().all(|span| columns.contains(&column(first, Some(*span))))
 }
 
 /// A column of the ladder and a row of it: span; tier, node and operation.
-type Column = (Option<Span>, [Option<String>; 3]);
+type Column<'a> = (Option<Span>, Option<&'a str>, Option<NodeId>, Option<&'a str>);
 
 /// Where a rate stands on the ladder, or would with this span.
-fn column(finding: &Finding, span: Option<Span>) -> Column {
-    let label = |key: Key| finding.labels.label(key).map(|label| label_text(Some(key), label));
-    (span, [Key::Tier, Key::Node, Key::Op].map(label))
+fn column(finding: &Finding, span: Option<Span>) -> Column<'_> {
+    (span, finding.labels.tier_name(), finding.labels.node(), finding.labels.op())
 }
 
 fn scaling_table(name: &str, group: &[&Finding], detail: Detail) -> Page {
@@ -269,16 +144,16 @@ pub(crate) fn at_least(f: &Finding) -> &'static str {
 pub(crate) fn others(all: &[&Finding], rest: &[&Finding], detail: Detail) -> Page {
     let mut findings = if detail.is_all() { all.to_vec() } else { rest.to_vec() };
     // Conditions of the others have lines of their own.
-    findings.retain(|f| !f.metric.is_condition());
+    findings.retain(|f| !f.quantity.is_condition());
     if findings.is_empty() {
         return Page::new();
     }
     let mut reasons = Reasons::default();
     for f in rest {
-        reasons.add(&format!("{} {}", f.metric, words(&f.labels, &[Key::Purpose])), &f.verdict);
+        reasons.add(&format!("{} {}", f.quantity, f.labels.words(LabelSet::NONE.purpose())), &f.verdict);
     }
-    let table = Table::of(&findings).texts("what", |f| f.metric.name());
-    let table = table.texts("of", |f| words(&f.labels, &[Key::Purpose])).figures("value", |f| figure(f));
+    let table = Table::of(&findings).texts("what", |f| f.quantity.name());
+    let table = table.texts("of", |f| f.labels.words(LabelSet::NONE.purpose())).figures("value", |f| figure(f));
     let table = table.texts("unit", |f| Cell::inked(Text::unit(f.unit), Ink::Dim));
     let table = table.numbers("n", |f| Cell::inked(f.samples.to_string(), Ink::Dim)).table();
     heading("Findings") + table + reasons.page(detail) + notes(rest)
@@ -287,7 +162,7 @@ pub(crate) fn others(all: &[&Finding], rest: &[&Finding], detail: Detail) -> Pag
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Tier, Unit};
+    use tiermark_model::{Labels, Unit};
     use tiermark_page::text;
 
     #[test]
@@ -299,12 +174,5 @@ mod tests {
         assert_eq!(text![at_least(&found), figure(&found).words()].plain(), "≥1.87");
         let counted = Finding { unit: Unit::Count, ..found };
         assert_eq!(at_least(&counted), "≥ ", "a bound of a count has no sign of its own");
-    }
-
-    #[test]
-    fn what_the_operation_says_is_not_said_again() {
-        let stored = |op: &str| Labels::new().with_tier(Tier::Dram).with_op(op).with_data("zeros");
-        assert_eq!(words(&stored("write of zeros"), &[]), "DRAM write of zeros");
-        assert_eq!(words(&stored("write"), &[]), "DRAM write zeros");
     }
 }

@@ -28,7 +28,7 @@ pub(crate) fn subject(finding: &Finding) -> String {
     if words.is_empty() {
         words.extend(labels.size().map(|s| s.to_string()));
     }
-    let what = match &finding.metric {
+    let what = match &finding.quantity {
         Quantity::Bandwidth => labels.op().or_else(|| labels.kernel()).unwrap_or("bandwidth").to_owned(),
         Quantity::TierSize => "size".to_owned(),
         Quantity::LatencyTail => "tail".to_owned(),
@@ -37,7 +37,7 @@ pub(crate) fn subject(finding: &Finding) -> String {
     };
     words.push(what);
     // The quantiles of a tail count as one, and a scaling by its threads.
-    let scaling = finding.metric == Quantity::BandwidthScaling;
+    let scaling = finding.quantity == Quantity::BandwidthScaling;
     words.extend(labels.layout().filter(|_| !labels.has_usual_layout()).map(str::to_owned));
     words.extend(labels.span().filter(|_| !scaling).map(|span| span.to_string()));
     if scaling || labels.span().is_none() {

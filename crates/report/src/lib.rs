@@ -52,7 +52,6 @@ mod traffic;
 pub use curve_profile::curve_profile;
 pub(crate) use expectation::found_places;
 pub use expectation::{checked_number, judged_expectation};
-pub use findings::words as label_words;
 pub use header::{counts as machine_counts, labels_line, machine_line};
 pub use ladder::rows_so_far;
 pub use loaded::curves as loaded_curves;

@@ -1,7 +1,7 @@
 //! The limit of the growth of bandwidth with threads.
 
 use tiermark_model::messages::memory::codes;
-use tiermark_model::{Finding, Key, Labels, Quantity, Unit};
+use tiermark_model::{Finding, Labels, Quantity, Unit};
 use tiermark_page::{Detail, Ink, Page, Table, Text, graded, heading, number, paragraph, rate_unit, text};
 
 use crate::findings::at_least;
@@ -12,13 +12,13 @@ use crate::tally::is_number;
 /// Name of a ramp.
 fn name(labels: &Labels) -> String {
     let node = labels.node().map(|n| format!("node {n}"));
-    let words = [labels.op(), labels.word(Key::Place), node.as_deref()];
+    let words = [labels.op(), labels.place_name(), node.as_deref()];
     words.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 /// Heading of a finding's column; a share has a remark.
 fn column_name(finding: &Finding) -> String {
-    match &finding.metric {
+    match &finding.quantity {
         Quantity::ScaleLatency => "idle".to_owned(),
         Quantity::ScaleInFlight => "lines in flight".to_owned(),
         Quantity::ScaleShare => format!("share {}", finding.labels.statistic().unwrap_or_default()),
@@ -40,11 +40,12 @@ pub(crate) fn limits(findings: &[&Finding], detail: Detail) -> Page {
     let here = |labels: &Labels, f: &Finding| {
         name(&f.labels) == name(labels)
             // Latency belongs to every operation of its place.
-            || f.metric == Quantity::ScaleLatency
-                && f.labels.are_alike(labels, &[Key::Place, Key::Node])
+            || f.quantity == Quantity::ScaleLatency
+                && f.labels.are_alike(labels, |of| (of.place_name(), of.node()))
     };
-    let find =
-        |labels: &Labels, metric: &Quantity| findings.iter().find(|f| f.metric == *metric && here(labels, f)).copied();
+    let find = |labels: &Labels, quantity: &Quantity| {
+        findings.iter().find(|f| f.quantity == *quantity && here(labels, f)).copied()
+    };
     let cell = |f: &Finding| match f.unit {
         Unit::Count => graded(f.value.map(|v| number(v.round(), f.unit)), &f.verdict, f.unit),
         _ => graded(f.value.map(|v| text![at_least(f), number(v, f.unit).within(f.interval)]), &f.verdict, f.unit),
@@ -72,7 +73,7 @@ pub(crate) fn limits(findings: &[&Finding], detail: Detail) -> Page {
         if let Some(note) = find(labels, &Quantity::ScaleCeiling).and_then(remark) {
             remarks += paragraph("  ", text![&row, ": ", note], Ink::Plain);
         }
-        for finding in findings.iter().filter(|f| f.metric == Quantity::ScaleShare && here(labels, f)) {
+        for finding in findings.iter().filter(|f| f.quantity == Quantity::ScaleShare && here(labels, f)) {
             remarks += paragraph("  ", text![format!("{row}: "), share(finding)], Ink::Plain);
         }
     }

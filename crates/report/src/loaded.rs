@@ -1,8 +1,8 @@
 //! Latency over bandwidth: curves as plots, their figures as a table, and their points.
 
 use tiermark_model::{
-    Finding, Grade, Key, Labels, LatencyTarget, LoadPoint, MessPoint, Observation, Purpose, Quantity, RunCounters,
-    Unit, count_of,
+    Finding, Grade, Labels, LatencyTarget, LoadPoint, MessPoint, Observation, Purpose, Quantity, RunCounters, Unit,
+    count_of,
 };
 use tiermark_page::{
     ABSENT, Cell, Detail, Ink, NO_VALUE, Page, Plot, ROWS, Rates, Series, Table, Text, graded, heading, letter,
@@ -33,7 +33,7 @@ const COLUMNS: [(Quantity, &str, &str); 5] = [
 /// Heading of a finding's column.
 fn column_name(finding: &Finding) -> String {
     let target = finding.labels.statistic().unwrap_or_default();
-    match &finding.metric {
+    match &finding.quantity {
         Quantity::LoadedUnloaded => "idle".to_owned(),
         Quantity::LoadedSaturated => "full".to_owned(),
         Quantity::LoadedPeak => "all cores".to_owned(),
@@ -51,7 +51,7 @@ struct LoadedCurve<'a> {
 /// The name of a curve: mix and place, with the node where it is named.
 fn name(labels: &Labels) -> String {
     let node = labels.node().map(|n| format!("node {n}"));
-    let words = [labels.mix(), labels.word(Key::Place), node.as_deref()];
+    let words = [labels.mix(), labels.place_name(), node.as_deref()];
     words.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
@@ -67,7 +67,8 @@ fn curves_of<'a>(observations: &[&'a Observation]) -> Vec<LoadedCurve<'a>> {
     }
     for curve in &mut curves {
         let first = curve.points.first().map(|p| p.seen);
-        let same = |o: &Observation| first.is_some_and(|f| f.labels.are_alike(&o.labels, &[Key::Place, Key::Node]));
+        let same =
+            |o: &Observation| first.is_some_and(|f| f.labels.are_alike(&o.labels, |of| (of.place_name(), of.node())));
         let idle = observations.iter().find(|o| o.labels.is_for(Purpose::Unloaded) && same(o));
         curve.points.extend(idle.map(|seen| LoadPoint { rate: 0.0, rates: [None; 2], pause: None, seen }));
         curve.points.sort_by_key(|p| p.pause.map_or((0, 0), |pause| (1, u64::MAX - pause)));
@@ -77,9 +78,10 @@ fn curves_of<'a>(observations: &[&'a Observation]) -> Vec<LoadedCurve<'a>> {
 
 /// Takes the figures of curves; those that a table has count.
 pub(crate) fn take<'a>(shown: &mut Shown<'a>) -> Vec<&'a Finding> {
-    let findings = shown.take_all(|f| f.metric.family() == "loaded");
-    let in_table =
-        |f: &&&Finding| f.metric == Quantity::LoadedAtTarget || COLUMNS.iter().any(|(metric, ..)| f.metric == *metric);
+    let findings = shown.take_all(|f| f.quantity.family() == "loaded");
+    let in_table = |f: &&&Finding| {
+        f.quantity == Quantity::LoadedAtTarget || COLUMNS.iter().any(|(metric, ..)| f.quantity == *metric)
+    };
     shown.count(&findings.iter().filter(in_table).copied().collect::<Vec<_>>());
     findings
 }
@@ -164,7 +166,7 @@ fn title(curves: &[LoadedCurve<'_>]) -> Text {
     let words = loaded.into_iter().flat_map(|labels| {
         let node = labels.node().map_or_else(String::new, |node| format!(" of node {node}"));
         let mix = labels.mix().map(|mix| format!("traffic {mix}"));
-        [mix, labels.word(Key::Place).map(|place| format!("{place} memory{node}"))]
+        [mix, labels.place_name().map(|place| format!("{place} memory{node}"))]
     });
     let words: Vec<String> = words.flatten().collect();
     let curve = if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) };
@@ -182,10 +184,10 @@ struct Lines {
 
 fn lines(findings: &[&Finding], curves: &[LoadedCurve<'_>]) -> Lines {
     let knee = |curve: &LoadedCurve<'_>| {
-        let of_curve = |f: &&&Finding| f.metric == Quantity::LoadedKnee && name(&f.labels) == curve.name;
+        let of_curve = |f: &&&Finding| f.quantity == Quantity::LoadedKnee && name(&f.labels) == curve.name;
         findings.iter().find(of_curve)?.value
     };
-    let target = findings.iter().find(|f| f.metric == Quantity::LoadedAtTarget);
+    let target = findings.iter().find(|f| f.quantity == Quantity::LoadedAtTarget);
     let target = target.and_then(|f| f.labels.statistic()).and_then(|target| {
         let LatencyTarget(ns) = target.parse().ok()?;
         Some((ns, format!("target {target}")))
@@ -245,12 +247,12 @@ fn table(findings: &[&Finding], detail: Detail) -> Page {
     if rows.is_empty() {
         return Page::new();
     }
-    let target = findings.iter().find(|f| f.metric == Quantity::LoadedAtTarget).and_then(|f| f.labels.statistic());
-    let cell = |row: &str, metric: &Quantity| {
-        let found = findings.iter().find(|f| f.metric == *metric && name(&f.labels) == *row);
+    let target = findings.iter().find(|f| f.quantity == Quantity::LoadedAtTarget).and_then(|f| f.labels.statistic());
+    let cell = |row: &str, quantity: &Quantity| {
+        let found = findings.iter().find(|f| f.quantity == *quantity && name(&f.labels) == *row);
         found.map_or_else(|| Cell::new(ABSENT), |f| number_of(f))
     };
-    let head = |metric: &Quantity, line: &str, more: &str| match metric {
+    let head = |quantity: &Quantity, line: &str, more: &str| match quantity {
         Quantity::LoadedUnloaded | Quantity::LoadedSaturated => Text::from(line),
         _ => text![line, rate_unit(), more],
     };
@@ -289,9 +291,9 @@ fn table(findings: &[&Finding], detail: Detail) -> Page {
 /// A figure of a curve; that of a curve without a knee says so.
 fn number_of(f: &Finding) -> Cell {
     // The interval of a knee is not a confidence interval: its ends are the next points, which its remark states.
-    let interval = f.interval.filter(|_| f.metric != Quantity::LoadedKnee);
+    let interval = f.interval.filter(|_| f.quantity != Quantity::LoadedKnee);
     match f.value {
-        None if f.metric == Quantity::LoadedKnee && f.verdict.grade != Grade::Invalid => Cell::new(NO_KNEE),
+        None if f.quantity == Quantity::LoadedKnee && f.verdict.grade != Grade::Invalid => Cell::new(NO_KNEE),
         value => graded(value.map(|v| number(v, f.unit).within(interval)), &f.verdict, f.unit),
     }
 }
@@ -299,7 +301,7 @@ fn number_of(f: &Finding) -> Cell {
 /// Notes of a finding: knees, targets and overload always, the rest in detail.
 fn finding_note(row: &str, finding: &Finding, detail: Detail) -> Option<Text> {
     let note = remark(finding)?;
-    match &finding.metric {
+    match &finding.quantity {
         Quantity::LoadedOverload => Some(text![format!("{row}: overload, {} lost: ", percent(finding.value?)), note]),
         Quantity::LoadedKnee => Some(match finding.value {
             Some(_) => text![row, ", knee: ", note],

@@ -14,19 +14,20 @@ use tiermark_page::{
 
 use crate::findings::figure;
 use crate::order::{distinct, first, grouped};
+use crate::pivot::with_quantity;
 use crate::reasons::Reasons;
 use crate::remark::remark;
 use crate::shown::Shown;
 
 /// Whether a finding is a cell: another number is about cells.
 fn is_cell(f: &&&Finding) -> bool {
-    matches!(f.metric, Quantity::Latency | Quantity::Bandwidth)
+    matches!(f.quantity, Quantity::Latency | Quantity::Bandwidth)
 }
 
 /// Takes the findings of a matrix.
 pub(crate) fn take<'a>(shown: &mut Shown<'a>) -> Vec<&'a Finding> {
     let all = shown.take_all(|f| f.labels.is_for(Purpose::Matrix) && f.labels.from().is_some());
-    let parts = |f: &&&Finding| matches!(f.metric, Quantity::MatrixFar | Quantity::BandwidthPart);
+    let parts = |f: &&&Finding| matches!(f.quantity, Quantity::MatrixFar | Quantity::BandwidthPart);
     shown.count(&all.iter().filter(is_cell).copied().collect::<Vec<_>>());
     shown.count(&all.iter().filter(parts).copied().collect::<Vec<_>>());
     all
@@ -46,21 +47,17 @@ pub(crate) fn matrix(all: &[&Finding], machine: &Machine, counters: Option<&RunC
     } else {
         works.iter().for_each(|(work, group)| out += square(work, group, machine));
     }
-    out += shares::used(&of_metric(all, &Quantity::MatrixUsed), counters, detail);
-    out += shares::of_theory(&of_metric(all, &Quantity::MatrixShare));
-    out += far(&of_metric(all, &Quantity::MatrixFar), detail);
+    out += shares::used(&with_quantity(all, &Quantity::MatrixUsed), counters, detail);
+    out += shares::of_theory(&with_quantity(all, &Quantity::MatrixShare));
+    out += far(&with_quantity(all, &Quantity::MatrixFar), detail);
     // Mixed memory is the answer of its run.
     let spread: Vec<&Finding> = spread.into_iter().filter(|f| f.labels.policy() != Some("mixed")).collect();
     out += policies(&spread, &cells);
-    out += best(&of_metric(all, &Quantity::InterleaveBest));
+    out += best(&with_quantity(all, &Quantity::InterleaveBest));
     out += uneven(all);
     out += firmware(&cells, machine);
     let trouble = reasons.page(detail);
     out + if trouble.is_empty() { trouble } else { space() + trouble }
-}
-
-fn of_metric<'a>(findings: &[&'a Finding], metric: &Quantity) -> Vec<&'a Finding> {
-    findings.iter().filter(|f| f.metric == *metric).copied().collect()
 }
 
 /// The cpus of a row.
@@ -318,7 +315,7 @@ fn best(findings: &[&Finding]) -> Page {
 fn uneven(all: &[&Finding]) -> Page {
     let found: Vec<&Finding> = all
         .iter()
-        .filter(|f| f.metric == Quantity::MatrixAsymmetry || f.metric == Quantity::MatrixUneven)
+        .filter(|f| f.quantity == Quantity::MatrixAsymmetry || f.quantity == Quantity::MatrixUneven)
         .copied()
         .collect();
     let by = |f: &Finding| f.value.map_or_else(|| ABSENT.to_owned(), |v| percent(v - 1.0));
@@ -326,7 +323,7 @@ fn uneven(all: &[&Finding]) -> Page {
         found.into_iter().partition(|f| f.labels.statistic() == Some("widest"));
     let mut out = Page::new();
     for f in &named {
-        let what = if f.metric == Quantity::MatrixAsymmetry { "both directions" } else { "same distance" };
+        let what = if f.quantity == Quantity::MatrixAsymmetry { "both directions" } else { "same distance" };
         let differs = format!("{what}, {} differs by {}: ", work(f).op, by(f));
         let text = text![differs, remark(f).unwrap_or_default()];
         out += bullet(grade_mark(f.verdict.grade), grade_ink(f.verdict.grade), text, None);

@@ -28,19 +28,19 @@ const TAIL: Quantity = Quantity::OsTail;
 
 /// Whether a finding is a number of a table.
 fn is_counted(f: &Finding) -> bool {
-    f.metric != TAIL && f.metric != KNEE
+    f.quantity != TAIL && f.quantity != KNEE
 }
 
 /// Takes the findings of this view.
 pub(crate) fn take<'a>(shown: &mut Shown<'a>) -> Vec<&'a Finding> {
-    let findings = shown.take_all(|f| f.metric.family() == "os");
+    let findings = shown.take_all(|f| f.quantity.family() == "os");
     shown.count(&findings.iter().copied().filter(|f| is_counted(f)).collect::<Vec<_>>());
     findings
 }
 
 /// The view; empty where nothing of it was found.
 pub(crate) fn os(findings: &[&Finding], run: &Run, experiments: &[&Experiment], detail: Detail) -> Page {
-    let of_kind = |kind: Quantity| findings.iter().copied().filter(|f| f.metric == kind).collect::<Vec<_>>();
+    let of_kind = |kind: Quantity| findings.iter().copied().filter(|f| f.quantity == kind).collect::<Vec<_>>();
     let (tails, knees) = (of_kind(TAIL), of_kind(KNEE));
     // Points that were not tried have no row: their number and the reason are shown below.
     let tried = findings.iter().copied().filter(|f| is_counted(f) && !f.verdict.is_refused());

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{Experiment, IdSet, Key, Machine, PlanPage, Quantity, Request, Run};
+use tiermark_model::{Experiment, IdSet, Machine, PlanPage, Quantity, Request, Run};
 use tiermark_page::{Detail, Ink, Page, paragraph, rule, space};
 
 /// Experiments that are shown together.
@@ -67,8 +67,8 @@ fn one_ladder(before: &[&Experiment], next: &Experiment) -> bool {
         (scope.cpus.clone(), scope.mem_node, scope.page)
     };
     let tiers = |e: &Experiment| {
-        let numbers = e.findings.iter().filter(|f| matches!(f.metric, Quantity::Latency | Quantity::Bandwidth));
-        let mut has_tier = numbers.map(|f| f.labels.has(Key::Tier)).peekable();
+        let numbers = e.findings.iter().filter(|f| matches!(f.quantity, Quantity::Latency | Quantity::Bandwidth));
+        let mut has_tier = numbers.map(|f| f.labels.tier_name().is_some()).peekable();
         has_tier.peek().is_some() && has_tier.all(|has_tier| has_tier)
     };
     probes == ["bandwidth", "latency"] && place(first) == place(next) && tiers(first) && tiers(next)

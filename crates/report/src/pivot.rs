@@ -2,23 +2,19 @@
 
 use std::collections::HashMap;
 
-use tiermark_model::{Finding, Key, Label, Quantity};
+use tiermark_model::{Finding, Labels, Quantity};
 use tiermark_page::{Cell, Table};
 
 use crate::order::{distinct, first, grouped};
 
-/// Findings of a metric.
-pub(crate) fn with_metric<'a>(findings: &[&'a Finding], metric: &Quantity) -> Vec<&'a Finding> {
-    findings.iter().copied().filter(|f| f.metric == *metric).collect()
+/// Findings of a quantity.
+pub(crate) fn with_quantity<'a>(findings: &[&'a Finding], quantity: &Quantity) -> Vec<&'a Finding> {
+    findings.iter().copied().filter(|f| f.quantity == *quantity).collect()
 }
 
-/// The text or number of a label, or an empty string where the finding has no such label.
-pub(crate) fn label(finding: &Finding, key: Key) -> String {
-    match finding.labels.label(key) {
-        Some(Label::Text(text)) => text.clone(),
-        Some(Label::Whole(n)) => n.to_string(),
-        None => String::new(),
-    }
+/// A label as text, or an empty string where the finding has no such label.
+pub(crate) fn label<'a, T: ToString>(finding: &'a Finding, of: impl Fn(&'a Labels) -> Option<T>) -> String {
+    of(&finding.labels).map_or_else(String::new, |label| label.to_string())
 }
 
 /// Things with a row and a column of a table each, both in order of first appearance.

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use tiermark_model::{
-    Bytes, Distance, Experiment, KernelInfo, Key, Metric, Observation, Published, PublishedFigure, PublishedPoint, Run,
-    Scope, count_of, distance,
+    Bytes, Distance, Experiment, KernelInfo, LabelSet, Metric, Observation, Published, PublishedFigure, PublishedPoint,
+    Run, Scope, count_of, distance,
 };
 use tiermark_page::{
     ABSENT, Cell, Ink, NO_VALUE, Number, Page, Plot, ROWS, Rates, Series, Table, Text, graded, heading, number,
@@ -148,9 +148,9 @@ fn unit(figure: &PublishedFigure, point: PublishedPoint) -> Text {
 /// Observations that match a published figure. If the figure states a distance and the observation has no such label,
 /// the distance from its cpus to its node decides.
 fn same<'a>(figure: &PublishedFigure, run: &'a Run) -> Vec<&'a Observation> {
-    let besides = figure.labels.clone().without(&[Key::Place]);
+    let besides = figure.labels.clone().without(LabelSet::NONE.place());
     let is_same = |o: &Observation, scope: &Scope| match figure.labels.place() {
-        Some(place) if !o.labels.has(Key::Place) => {
+        Some(place) if o.labels.place_name().is_none() => {
             let names_none = o.labels.node().or(scope.mem_node).is_none() && o.labels.policy().is_none();
             let own = distance(&o.labels, scope, &run.machine).or(names_none.then_some(Distance::Local));
             o.labels.include(&besides) && own == Some(place)
@@ -167,7 +167,7 @@ fn same<'a>(figure: &PublishedFigure, run: &'a Run) -> Vec<&'a Observation> {
 /// The number of a point among them.
 fn here<'a>(figure: &PublishedFigure, at: Option<u64>, observations: &[&'a Observation]) -> Option<&'a Observation> {
     let fits = |o: &&&Observation| match (&figure.by, at) {
-        (Some(by), Some(at)) => Key::named(by).and_then(|by| o.labels.number(by)) == Some(at),
+        (Some(by), Some(at)) => o.labels.number_named(by) == Some(at),
         _ => true,
     };
     let mut found = observations.iter().filter(fits);

@@ -1,27 +1,27 @@
 //! How long a shared cache keeps touched lines: a table of waits and ranges, and the conclusion in words.
 
 use tiermark_model::messages::shapes::codes;
-use tiermark_model::{Finding, Key, Note, Quantity, Unit};
+use tiermark_model::{Finding, Note, Quantity, Unit, milliseconds};
 use tiermark_page::{
     Cell, Detail, Ink, Page, Text, graded, heading, measured_size, nanoseconds, paragraph, percent, size, text,
 };
 
-use crate::phrases::{milliseconds, sentence};
-use crate::pivot::{Pivot, with_metric};
+use crate::phrases::sentence;
+use crate::pivot::{Pivot, with_quantity};
 use crate::reasons::Reasons;
 use crate::remark::remark;
 use crate::steps::Curves;
 
 /// The view; empty where nothing of it was found.
 pub(crate) fn residency(findings: &[&Finding], detail: Detail) -> Page {
-    let medians = with_metric(findings, &Quantity::ResidencyAccess);
+    let medians = with_quantity(findings, &Quantity::ResidencyAccess);
     if medians.is_empty() {
         return Page::new();
     }
-    let edges = with_metric(findings, &Quantity::ResidencyEdge);
+    let edges = with_quantity(findings, &Quantity::ResidencyEdge);
     let cell = |f: &&Finding| {
         let same = |edge: &&&Finding| {
-            let same = edge.labels.are_alike(&f.labels, &[Key::Size, Key::Wait]);
+            let same = edge.labels.are_alike(&f.labels, |of| (of.size(), of.wait()));
             same && is_of_once(edge) == is_of_once(f)
         };
         let edge = edges.iter().find(same).and_then(|edge| edge.value);
@@ -39,7 +39,7 @@ pub(crate) fn residency(findings: &[&Finding], detail: Detail) -> Page {
     };
     let mut out = heading("ns an access by range and time since touch: median (fast edge)");
     out += table(&medians, &cell);
-    let held = with_metric(findings, &Quantity::ResidencyHeld);
+    let held = with_quantity(findings, &Quantity::ResidencyHeld);
     let held = if uses.as_ref().is_some_and(UsedOnce::differs) { held } else { again(&held) };
     if !held.is_empty() {
         out += heading("Share of the range that still hits");
@@ -59,11 +59,13 @@ pub(crate) fn residency(findings: &[&Finding], detail: Detail) -> Page {
     }
     let mut reasons = Reasons::default();
     medians.iter().for_each(|f| reasons.add(&format!("{} after {}", column(f), wait(f)), &f.verdict));
-    with_metric(findings, &Quantity::ResidencyHit).iter().for_each(|f| reasons.add("an access that hits", &f.verdict));
+    with_quantity(findings, &Quantity::ResidencyHit)
+        .iter()
+        .for_each(|f| reasons.add("an access that hits", &f.verdict));
     out += reasons.page(detail);
     if detail.is_all() {
         for f in findings {
-            let note = remark(f).map(|note| text![f.metric.part(), ": ", note]);
+            let note = remark(f).map(|note| text![f.quantity.part(), ": ", note]);
             out.extend(note.map(|note| paragraph("  ", note, Ink::Dim)));
         }
     }
@@ -72,7 +74,7 @@ pub(crate) fn residency(findings: &[&Finding], detail: Detail) -> Page {
 
 /// The findings that are numbers of their own: edges and shares say the same in other words.
 pub(crate) fn counted<'a>(findings: &[&'a Finding]) -> Vec<&'a Finding> {
-    let own = |f: &&Finding| !matches!(f.metric, Quantity::ResidencyEdge | Quantity::ResidencyHeld);
+    let own = |f: &&Finding| !matches!(f.quantity, Quantity::ResidencyEdge | Quantity::ResidencyHeld);
     findings.iter().copied().filter(own).collect()
 }
 
@@ -102,7 +104,7 @@ pub(crate) struct UsedOnce<'a> {
 impl<'a> UsedOnce<'a> {
     /// `None` where only one use was measured.
     pub(crate) fn of(mut findings: impl Iterator<Item = &'a Finding>) -> Option<Self> {
-        let limit = findings.find(|f| f.metric == Quantity::ResidencyLimit && is_of_once(f))?;
+        let limit = findings.find(|f| f.quantity == Quantity::ResidencyLimit && is_of_once(f))?;
         Some(Self { note: limit.notes.first()? })
     }
 
@@ -126,11 +128,11 @@ impl<'a> UsedOnce<'a> {
 
 /// Conclusions from the numbers.
 fn words(findings: &[&Finding]) -> Vec<String> {
-    let first = |metric: &Quantity| with_metric(findings, metric).first().copied();
+    let first = |quantity: &Quantity| with_quantity(findings, quantity).first().copied();
     let mut lines = Vec::new();
     let uses = UsedOnce::of(findings.iter().copied());
     let differs = uses.as_ref().is_some_and(UsedOnce::differs);
-    for half in with_metric(findings, &Quantity::ResidencyHalfLife) {
+    for half in with_quantity(findings, &Quantity::ResidencyHalfLife) {
         let (Some(range), Some(ns)) = (bytes(half), half.value) else { continue };
         let (range, ms) = (size(range), milliseconds(ns));
         let is_bound = half.labels.statistic().is_some();
@@ -150,7 +152,7 @@ fn words(findings: &[&Finding]) -> Vec<String> {
     }
     lines.extend(uses.map(|uses| uses.sentence()));
     lines.extend(first(&Quantity::ResidencyHit).and_then(|hit| accesses(hit, findings)));
-    let limits = again(&with_metric(findings, &Quantity::ResidencyLimit));
+    let limits = again(&with_quantity(findings, &Quantity::ResidencyLimit));
     lines.extend(limits.first().and_then(|limit| verdict(limit, findings)));
     lines
 }
@@ -158,7 +160,7 @@ fn words(findings: &[&Finding]) -> Vec<String> {
 /// Time of an access that hits, and of one that misses.
 fn accesses(hit: &Finding, findings: &[&Finding]) -> Option<String> {
     let hits = graded(Some(nanoseconds(hit.value?)), &hit.verdict, Unit::Ns).words().plain();
-    let misses: Vec<f64> = with_metric(findings, &Quantity::ResidencyMiss).iter().filter_map(|f| f.value).collect();
+    let misses: Vec<f64> = with_quantity(findings, &Quantity::ResidencyMiss).iter().filter_map(|f| f.value).collect();
     let ends = [f64::min, f64::max].map(|end| misses.iter().copied().reduce(end).map(nanoseconds));
     let misses = match ends {
         [Some(low), Some(high)] if low == high => format!(", one that misses {low} ns"),
@@ -170,7 +172,7 @@ fn accesses(hit: &Finding, findings: &[&Finding]) -> Option<String> {
 
 /// The limit of the cache, and what to do about it.
 fn verdict(limit: &Finding, findings: &[&Finding]) -> Option<String> {
-    let halves = again(&with_metric(findings, &Quantity::ResidencyHalfLife));
+    let halves = again(&with_quantity(findings, &Quantity::ResidencyHalfLife));
     let shortest = halves.iter().filter_map(|f| f.value).reduce(f64::min);
     let bytes = Text::from(measured_size(limit.value?)).plain();
     Some(match limit.labels.limit()? {

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use tiermark_model::messages::scan::codes;
-use tiermark_model::{Finding, Key, NodeId, Quantity, count_of};
+use tiermark_model::{Finding, Labels, NodeId, Quantity, count_of};
 use tiermark_page::{Cell, Detail, Ink, Page, Table, Text, heading, number, paragraph, rate_unit, text};
 
 use crate::findings::figure;
 use crate::order::grouped;
-use crate::pivot::{label, with_metric};
+use crate::pivot::{label, with_quantity};
 use crate::reasons::Reasons;
 use crate::remark::remark;
 use crate::steps::Curves;
@@ -19,17 +19,17 @@ const LISTED: usize = 24;
 
 /// The view; empty where nothing was scanned.
 pub(crate) fn scan(findings: &[&Finding], detail: Detail) -> Page {
-    let latencies = with_metric(findings, &Quantity::ScanLatency);
-    if latencies.is_empty() && with_metric(findings, &Quantity::ScanBandwidth).is_empty() {
+    let latencies = with_quantity(findings, &Quantity::ScanLatency);
+    if latencies.is_empty() && with_quantity(findings, &Quantity::ScanBandwidth).is_empty() {
         return Page::new();
     }
-    let slow = with_metric(findings, &Quantity::ScanSlow);
+    let slow = with_quantity(findings, &Quantity::ScanSlow);
     let is_slow = |f: &Finding| slow.iter().any(|s| region(s) == region(f));
     let is_listed = |f: &Finding| detail.is_all() || latencies.len() <= LISTED || is_slow(f);
     let curves = Curves {
         x: &|f| region(f).map(|region| region as f64),
         x_unit: "region",
-        series: &|f| format!("node {}", label(f, Key::Node)),
+        series: &|f| format!("node {}", label(f, Labels::node)),
         unit: ("ns", 1.0),
         log_y: false,
     };
@@ -38,17 +38,17 @@ pub(crate) fn scan(findings: &[&Finding], detail: Detail) -> Page {
     if !drawn.is_empty() {
         out += heading("Latency by region, ns") + drawn;
     }
-    for median in with_metric(findings, &Quantity::ScanMedian) {
+    for median in with_quantity(findings, &Quantity::ScanMedian) {
         let value = median.value.map(|v| Text::from(number(v, median.unit))).unwrap_or_default();
         let quantity = what(median);
-        let node = format!("node {}, {quantity}: median ", label(median, Key::Node));
+        let node = format!("node {}, {quantity}: median ", label(median, Labels::node));
         out += paragraph("  ", text![node, value, ", ", remark(median).unwrap_or_default()], Ink::Plain);
     }
     out += verdict(findings, &slow);
     // A median rests on one of the regions, and a slow region on its own number: these say it.
     let mut reasons = Reasons::default();
-    for number in latencies.iter().copied().chain(with_metric(findings, &Quantity::ScanBandwidth)) {
-        reasons.add(&format!("region {} {}", label(number, Key::Region), what(number)), &number.verdict);
+    for number in latencies.iter().copied().chain(with_quantity(findings, &Quantity::ScanBandwidth)) {
+        reasons.add(&format!("region {} {}", label(number, Labels::region), what(number)), &number.verdict);
     }
     out + reasons.page(detail)
 }
@@ -128,7 +128,7 @@ fn range(finding: &Finding) -> Option<String> {
 
 /// The name of the number of a region.
 fn what(finding: &Finding) -> String {
-    label(finding, Key::Op)
+    label(finding, Labels::op)
 }
 
 /// A row for each region: where it is, both numbers, and how many times slower than the median it is.
@@ -140,15 +140,15 @@ fn table(findings: &[&Finding], is_listed: &dyn Fn(&Finding) -> bool) -> Page {
     }
     let places = places(findings);
     let place = |number: Option<u64>| number.and_then(|number| places.get(&number)).map(PlaceInNode::to_string);
-    let find = |of: &[&'_ Finding], metric: Quantity| of.iter().position(|f| f.metric == metric);
-    let cell = |of: &[&Finding], metric: Quantity| find(of, metric).map(|at| figure(of[at]));
+    let find = |of: &[&'_ Finding], quantity: Quantity| of.iter().position(|f| f.quantity == quantity);
+    let cell = |of: &[&Finding], quantity: Quantity| find(of, quantity).map(|at| figure(of[at]));
     let slow = |of: &[&Finding]| {
-        let slow = of.iter().filter(|f| f.metric == Quantity::ScanSlow);
+        let slow = of.iter().filter(|f| f.quantity == Quantity::ScanSlow);
         let slow: Vec<String> = slow.filter_map(|f| Some(format!("{} {:.2}x", what(f), f.value?))).collect();
         Cell::inked(slow.join(", "), Ink::Bad)
     };
     let table = Table::of(&regions).numbers("region", |(number, _)| number.unwrap_or_default().to_string());
-    let table = table.numbers("node", |(_, of)| of.first().map_or_else(String::new, |f| label(f, Key::Node)));
+    let table = table.numbers("node", |(_, of)| of.first().map_or_else(String::new, |f| label(f, Labels::node)));
     let table = table.numbers("place|in node", |(number, _)| place(*number).unwrap_or_default());
     let table = table.figures("ns", |(_, of)| cell(of, Quantity::ScanLatency));
     let table = table.figures(rate_unit(), |(_, of)| cell(of, Quantity::ScanBandwidth));
@@ -168,10 +168,11 @@ fn verdict(findings: &[&Finding], slow: &[&Finding]) -> Page {
         let place = place.map_or_else(String::new, |place| format!(", {place}"));
         let range = findings.iter().filter(|f| region(f) == region(found)).find_map(|f| range(f));
         let range = range.map_or_else(String::new, |range| format!(" (physical addresses: {range})"));
-        let name = format!("region {} of node {}{place}{range}", label(found, Key::Region), label(found, Key::Node));
+        let name =
+            format!("region {} of node {}{place}{range}", label(found, Labels::region), label(found, Labels::node));
         out += paragraph("  ", text![format!("Slow: {name}, {}: ", what(found)), notes], Ink::Bad);
     }
-    let compared = with_metric(findings, &Quantity::ScanMedian);
+    let compared = with_quantity(findings, &Quantity::ScanMedian);
     let is_judged = compared.iter().any(|f| f.noted(&codes::too_few_regions).is_none());
     if slow.is_empty() && is_judged {
         let text = "No slow region among those scanned: none is a tenth slower than the median of its node and far from the others.";

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{Experiment, Finding, Key, Observation, Purpose, Quantity};
+use tiermark_model::{Experiment, Finding, Observation, Purpose, Quantity};
 use tiermark_page::Detail;
 
 use crate::findings::scalings;
@@ -43,24 +43,24 @@ impl<'a> Selection<'a> {
         shown.count(&in_tables);
         let matrix = matrix::take(&mut shown);
         let ladder = take_rows(&mut shown);
-        let is_share = |f: &Finding| f.metric == Quantity::PeakShare && f.labels.has(Key::Tier);
+        let is_share = |f: &Finding| f.quantity == Quantity::PeakShare && f.labels.tier_name().is_some();
         let shares = if ladder.is_empty() { Vec::new() } else { shown.take_all(is_share) };
-        let recovery = shown.take_all(|f| f.metric == Quantity::LatencyRecovery);
+        let recovery = shown.take_all(|f| f.quantity == Quantity::LatencyRecovery);
         shown.count(&recovery);
-        let conditions = shown.take_all(|f| f.metric.is_condition());
+        let conditions = shown.take_all(|f| f.quantity.is_condition());
         let c2c = c2c::take(&mut shown);
         let shapes = shapes::take(&mut shown);
         let os = os::take(&mut shown);
         let tails = crate::findings::take_tails(&mut shown);
         shown.count(&tails);
         // Its view is made of what was seen.
-        let soaked = shown.take_all(|f| f.metric.family() == "soak");
+        let soaked = shown.take_all(|f| f.quantity.family() == "soak");
         shown.count(&soaked);
         let loaded = loaded::take(&mut shown);
         let scaling = scalings(&mut shown, detail);
-        let limits = shown.take_all(|f| f.metric.family() == "scale");
+        let limits = shown.take_all(|f| f.quantity.family() == "scale");
         // A share stands in a remark, and has the doubts of its ceiling.
-        shown.count(&limits.iter().filter(|f| f.metric != Quantity::ScaleShare).copied().collect::<Vec<_>>());
+        shown.count(&limits.iter().filter(|f| f.quantity != Quantity::ScaleShare).copied().collect::<Vec<_>>());
         let others = shown.take_all(|_| true);
         shown.count(&others);
         let Shown { findings: all, numbers, .. } = shown;
@@ -88,8 +88,8 @@ fn repeats_a_cell<'a>(observations: impl Iterator<Item = &'a Observation>) -> im
     let cells = observations.filter(|o| o.labels.is_for(Purpose::Table) && o.labels.size().is_some());
     let cells: BTreeSet<&str> = cells.map(|o| o.step.as_str()).collect();
     move |f: &Finding| {
-        matches!(f.metric, Quantity::Latency | Quantity::Bandwidth)
-            && !f.labels.has(Key::Tier)
+        matches!(f.quantity, Quantity::Latency | Quantity::Bandwidth)
+            && f.labels.tier_name().is_none()
             && matches!(f.evidence.as_slice(), [step] if cells.contains(step.as_str()))
     }
 }

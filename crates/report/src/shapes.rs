@@ -1,6 +1,6 @@
 //! Shapes of a machine: caches, translation buffers, misses in flight, and the cost of grain and neighbours.
 
-use tiermark_model::{Finding, Key, Quantity, Unit};
+use tiermark_model::{Finding, LabelSet, Labels, Quantity, Unit};
 use tiermark_page::{
     ABSENT, Cell, Detail, Ink, Number, Page, Table, Text, graded, heading, measured_size, number, paragraph, percent,
     rate_unit, text,
@@ -8,7 +8,7 @@ use tiermark_page::{
 
 use crate::findings::{at_least, figure};
 use crate::order::{distinct, grouped};
-use crate::pivot::{Pivot, label, with_metric};
+use crate::pivot::{Pivot, label, with_quantity};
 use crate::reasons::Reasons;
 use crate::remark::{self, remark};
 use crate::residency::{counted, residency};
@@ -46,7 +46,7 @@ const VIEWS: [FamilyView; 7] = [
 /// Takes the findings of each view.
 pub(crate) fn take<'a>(shown: &mut Shown<'a>) -> Vec<Vec<&'a Finding>> {
     let view_findings = |view: &FamilyView| {
-        let found = shown.take_all(|f| f.metric.family() == view.family);
+        let found = shown.take_all(|f| f.quantity.family() == view.family);
         shown.count(&(view.counted)(&found));
         found
     };
@@ -78,7 +78,7 @@ fn remarks(findings: &[&Finding], detail: Detail) -> Page {
             reasons.add(&name, &f.verdict);
         }
         // Sets follow from ways and lines.
-        let is_shown = detail.is_all() || f.metric != Quantity::GeometrySets;
+        let is_shown = detail.is_all() || f.quantity != Quantity::GeometrySets;
         let note = remark(f).filter(|_| is_shown).map(|note| text![&name, ": ", note]);
         notes.extend(note);
     }
@@ -88,26 +88,22 @@ fn remarks(findings: &[&Finding], detail: Detail) -> Page {
 
 /// Subject of a finding: its tier and quantity.
 fn subject(finding: &Finding) -> String {
-    let what = finding.metric.part();
+    let (what, labels) = (finding.quantity.part(), &finding.labels);
     // A number of a table is called by its row and its column.
-    match &finding.metric {
+    match &finding.quantity {
         Quantity::GranularityRate => {
-            return [Key::Op, Key::Page, Key::Layout].map(|key| label(finding, key)).join(" ");
+            return [Labels::op, Labels::page, Labels::layout].map(|of| label(finding, of)).join(" ");
         }
         Quantity::GranularityUseful => {
-            return format!("{} {} {USEFUL}", label(finding, Key::Op), label(finding, Key::Page));
+            return format!("{} {} {USEFUL}", label(finding, Labels::op), label(finding, Labels::page));
         }
-        Quantity::MlpAccess => {
-            let chains = label(finding, Key::Chains);
-            return format!("{} {chains} chain{}", label(finding, Key::Tier), if chains == "1" { "" } else { "s" });
-        }
+        Quantity::MlpAccess => return labels.words_of(LabelSet::NONE.tier().chains()),
         _ => {}
     }
     // Chases of one tier are all on the same pages.
-    let page = matches!(finding.metric.family(), "tlb" | "granularity").then_some(Key::Page);
-    let keys = [Key::Tier, Key::Op, Key::Relation, Key::Beside].into_iter().chain(page);
-    let is_extra = |word: &String| !word.is_empty() && *word != what;
-    let words: Vec<String> = keys.map(|key| label(finding, key)).filter(is_extra).collect();
+    let page = labels.page().filter(|_| matches!(finding.quantity.family(), "tlb" | "granularity"));
+    let words = [labels.tier_name(), labels.op(), labels.relation(), labels.beside(), page];
+    let words: Vec<&str> = words.into_iter().flatten().filter(|word| !word.is_empty() && *word != what).collect();
     if words.is_empty() { what.to_owned() } else { format!("{} {}", words.join(" "), what.replace('_', " ")) }
 }
 
@@ -116,10 +112,10 @@ fn geometry(findings: &[&Finding], detail: Detail) -> Page {
         return Page::new();
     }
     let parts = [Quantity::GeometrySize, Quantity::GeometryWays, Quantity::GeometrySets];
-    let of_tier = |f: &&&Finding| !label(f, Key::Tier).is_empty() && f.metric != Quantity::GeometryShared;
+    let of_tier = |f: &&&Finding| !label(f, Labels::tier_name).is_empty() && f.quantity != Quantity::GeometryShared;
     let levels: Vec<&Finding> = findings.iter().filter(of_tier).copied().collect();
-    let tiers = grouped(levels.iter().map(|f| (label(f, Key::Tier), *f)));
-    let find = |here: &[&'_ Finding], what: &Quantity| here.iter().position(|f| f.metric == *what);
+    let tiers = grouped(levels.iter().map(|f| (label(f, Labels::tier_name), *f)));
+    let find = |here: &[&'_ Finding], what: &Quantity| here.iter().position(|f| f.quantity == *what);
     let measured = |f: &Finding| graded(f.value.map(|v| resolved(f, v)), &f.verdict, f.unit);
     let declared = |f: &Finding| {
         let declared = f.labels.declared_number();
@@ -129,7 +125,7 @@ fn geometry(findings: &[&Finding], detail: Detail) -> Page {
     let latency = |here: &[&Finding]| find(here, &Quantity::GeometryLatency).map(|at| figure(here[at]));
     let table = table.figures("ns", |(_, here)| latency(here));
     let table = table.each(&parts, |table, what| {
-        let any = |of: fn(&Finding) -> bool| levels.iter().any(|f| f.metric == *what && of(f));
+        let any = |of: fn(&Finding) -> bool| levels.iter().any(|f| f.quantity == *what && of(f));
         let is_declared = any(|f| f.labels.declared_number().is_some());
         let table = table.when(is_declared || any(|f| f.value.is_some()), |table| {
             table.figures(what.part(), |(_, here)| find(here, what).map(|at| measured(here[at])))
@@ -143,9 +139,9 @@ fn geometry(findings: &[&Finding], detail: Detail) -> Page {
     if !table.is_empty() {
         out += table;
     }
-    for f in with_metric(findings, &Quantity::GeometryLine)
+    for f in with_quantity(findings, &Quantity::GeometryLine)
         .into_iter()
-        .chain(with_metric(findings, &Quantity::GeometryNeighbours))
+        .chain(with_quantity(findings, &Quantity::GeometryNeighbours))
     {
         let what = subject(f);
         let bytes = graded(f.value.map(|v| number(v, f.unit)), &f.verdict, f.unit);
@@ -154,7 +150,7 @@ fn geometry(findings: &[&Finding], detail: Detail) -> Page {
         out += paragraph("  ", text![what, " ", bytes, note], Ink::Plain);
     }
     out += remarks(&levels, detail);
-    out + sharing(&with_metric(findings, &Quantity::GeometryShared), detail)
+    out + sharing(&with_quantity(findings, &Quantity::GeometryShared), detail)
 }
 
 /// A number, or about where it lies: only what is known exactly is written without a tilde. Two digits say how well a
@@ -175,9 +171,9 @@ fn sharing(findings: &[&Finding], detail: Detail) -> Page {
     }
     let mut reasons = Reasons::default();
     findings.iter().for_each(|f| reasons.add(&subject(f), &f.verdict));
-    let table = Table::of(findings).texts("cache", |f| label(f, Key::Tier));
-    let table = table.texts("cpus", |f| format!("{} ({})", label(f, Key::Cpus), label(f, Key::Relation)));
-    let table = table.texts("declared", |f| label(f, Key::Declared));
+    let table = Table::of(findings).texts("cache", |f| label(f, Labels::tier_name));
+    let table = table.texts("cpus", |f| format!("{} ({})", label(f, Labels::cpus), label(f, Labels::relation)));
+    let table = table.texts("declared", |f| label(f, Labels::declared));
     let table = table.figures("a full neighbour costs", |f| graded(f.value.map(signed), &f.verdict, f.unit));
     let table = table.texts("", |f| Cell::inked(remark(f).unwrap_or_default(), Ink::Dim)).table();
     heading("Sharing of caches") + table + reasons.page(detail)
@@ -192,12 +188,12 @@ fn buffers(findings: &[&Finding], detail: Detail) -> Page {
     if findings.is_empty() {
         return Page::new();
     }
-    let what = |f: &&Finding| match (&f.metric, label(f, Key::Tier).as_str()) {
+    let what = |f: &&Finding| match (&f.quantity, label(f, Labels::tier_name).as_str()) {
         (Quantity::TlbEntries, tier) => format!("{tier}|entries"),
         (Quantity::TlbMiss, tier) => format!("{tier} miss|ns"),
         _ => "walk|ns".to_owned(),
     };
-    let pivot = Pivot::new(findings, &|f| label(f, Key::Page), &what);
+    let pivot = Pivot::new(findings, &|f| label(f, Labels::page), &what);
     let cell = |f: &&Finding| {
         let sign = at_least(f);
         let text = f.value.map(|v| match f.unit {
@@ -214,25 +210,25 @@ fn in_flight(findings: &[&Finding], detail: Detail) -> Page {
     if findings.is_empty() {
         return Page::new();
     }
-    let times = with_metric(findings, &Quantity::MlpAccess);
-    let best = with_metric(findings, &Quantity::MlpInFlight);
+    let times = with_quantity(findings, &Quantity::MlpAccess);
+    let best = with_quantity(findings, &Quantity::MlpInFlight);
     // The numbers in flight are a row of their own, below those of the chains.
-    let row = |f: &&Finding| match f.metric {
+    let row = |f: &&Finding| match f.quantity {
         Quantity::MlpInFlight => "in flight".to_owned(),
-        _ => label(f, Key::Chains),
+        _ => label(f, Labels::chains),
     };
-    let cell = |f: &&Finding| match f.metric {
+    let cell = |f: &&Finding| match f.quantity {
         Quantity::MlpInFlight => graded(f.value.map(|v| format!("{}{v:.1}", at_least(f))), &f.verdict, f.unit),
         _ => figure(f),
     };
-    let tiers = distinct(times.iter().map(|f| label(f, Key::Tier)));
-    let best = best.into_iter().filter(|f| tiers.contains(&label(f, Key::Tier)));
+    let tiers = distinct(times.iter().map(|f| label(f, Labels::tier_name)));
+    let best = best.into_iter().filter(|f| tiers.contains(&label(f, Labels::tier_name)));
     let all: Vec<&Finding> = times.iter().copied().chain(best).collect();
-    let table = Pivot::new(&all, &row, &|f| label(f, Key::Tier)).table("chains", &cell);
+    let table = Pivot::new(&all, &row, &|f| label(f, Labels::tier_name)).table("chains", &cell);
     let curves = Curves {
         x: &|f| f.labels.chains().map(|chains| chains as f64),
         x_unit: "chains",
-        series: &|f| label(f, Key::Tier),
+        series: &|f| label(f, Labels::tier_name),
         unit: ("ns", 1.0),
         log_y: true,
     };
@@ -246,12 +242,12 @@ fn granularity(findings: &[&Finding], detail: Detail) -> Page {
     if findings.is_empty() {
         return Page::new();
     }
-    let rates = with_metric(findings, &Quantity::GranularityRate);
-    let row = |f: &&Finding| format!("{} {}", label(f, Key::Op), label(f, Key::Page));
-    let column = |f: &Finding| label(f, Key::Layout).replacen(" random", "|random", 1);
-    let shares = with_metric(findings, &Quantity::GranularityUseful);
+    let rates = with_quantity(findings, &Quantity::GranularityRate);
+    let row = |f: &&Finding| format!("{} {}", label(f, Labels::op), label(f, Labels::page));
+    let column = |f: &Finding| label(f, Labels::layout).replacen(" random", "|random", 1);
+    let shares = with_quantity(findings, &Quantity::GranularityUseful);
     let head = |f: &&Finding| {
-        if f.metric == Quantity::GranularityUseful { USEFUL.replacen(" of", "|of", 1) } else { column(f) }
+        if f.quantity == Quantity::GranularityUseful { USEFUL.replacen(" of", "|of", 1) } else { column(f) }
     };
     let all: Vec<&Finding> = rates.iter().chain(&shares).copied().collect();
     let pivot = Pivot::new(&all, &row, &head);
@@ -268,10 +264,10 @@ fn neighbour(findings: &[&Finding], detail: Detail) -> Page {
     if findings.is_empty() {
         return Page::new();
     }
-    let column = |f: &&Finding| label(f, Key::Tier);
-    let row = |f: &&Finding| label(f, Key::Beside);
-    let times = with_metric(findings, &Quantity::NeighbourLatency);
-    let rates = with_metric(findings, &Quantity::NeighbourRate);
+    let column = |f: &&Finding| label(f, Labels::tier_name);
+    let row = |f: &&Finding| label(f, Labels::beside);
+    let times = with_quantity(findings, &Quantity::NeighbourLatency);
+    let rates = with_quantity(findings, &Quantity::NeighbourRate);
     let mut out = heading("Latency beside a neighbour on another core, ns")
         + Pivot::new(&times, &row, &column).table("beside", &|f| figure(f));
     if !rates.is_empty() {
@@ -279,7 +275,7 @@ fn neighbour(findings: &[&Finding], detail: Detail) -> Page {
         let table = Pivot::new(&rates, &row, &column).table("beside", &|f| figure(f));
         out += table;
     }
-    let costs = with_metric(findings, &Quantity::NeighbourCost);
+    let costs = with_quantity(findings, &Quantity::NeighbourCost);
     if !costs.is_empty() {
         out += heading("What the neighbour costs the chaser");
         let cell = |f: &&Finding| graded(f.value.map(signed), &f.verdict, f.unit);

@@ -4,14 +4,13 @@ mod places;
 
 use tiermark_model::messages::counters as says;
 use tiermark_model::{
-    BoxKind, CounterMark, CounterSight, CounterSourceId, Key, LinkCheck, LinkTraffic, Observation, Purpose, Run,
+    BoxKind, CounterMark, CounterSight, CounterSourceId, LabelSet, LinkCheck, LinkTraffic, Observation, Purpose, Run,
     RunCounters, StepTraffic, Traffic, TrafficSum, Unit, count_of,
 };
 use tiermark_page::{
     ABSENT, Detail, Ink, Page, Table, Text, bullet, heading, paragraph, percent, rate, rate_unit, text,
 };
 
-use crate::findings::words;
 use crate::remark;
 use places::{by_place, places};
 
@@ -23,7 +22,7 @@ const ROWS: usize = 24;
 /// its 2 ms.
 const MOST_LONGER: f64 = 1.5;
 /// Labels that only say why a step is measured, or by which threads exactly.
-const UNSAID: [Key; 3] = [Key::Purpose, Key::Cpus, Key::Span];
+const UNSAID: LabelSet = LabelSet::NONE.purpose().cpus().span();
 
 /// A step with its useful rate, in bytes a second.
 #[derive(Clone, Copy)]
@@ -104,7 +103,7 @@ pub(crate) fn traffic<'a>(run: &Run, observations: &[&'a Observation], detail: D
 
 /// The words of a step.
 fn named(row: &RatedStep<'_>) -> String {
-    words(&row.seen.labels, &UNSAID)
+    row.seen.labels.words(UNSAID)
 }
 
 /// The heading, and what precedes the table.

@@ -210,7 +210,7 @@ fn brief(index: &Index<'_>, runs: &[&RunHead]) -> Vec<FigureHistory> {
     let newest = &with_figures[with_figures.len().saturating_sub(MOST_BRIEF)..];
     let mut found = over(index, newest, |figure| figure.is_headline());
     let newest = &runs[runs.len().saturating_sub(MOST_BRIEF)..];
-    found.extend(over(index, newest, |figure| matches!(figure.metric, Quantity::SoakRead | Quantity::SoakWritten)));
+    found.extend(over(index, newest, |figure| matches!(figure.quantity, Quantity::SoakRead | Quantity::SoakWritten)));
     found
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct Figure {
 impl Figure {
     /// Whether less of it is better; `None` where neither more nor less is.
     pub(crate) fn less_is_better(&self) -> Option<bool> {
-        less_is_better(&self.how.metric, self.unit)
+        less_is_better(&self.how.quantity, self.unit)
     }
 
     pub(crate) fn is_in_cycles(&self) -> bool {
@@ -96,7 +96,7 @@ impl Catalogue {
         let half = figure.interval.map(|of| (of.high.max(figure.value) / of.low.min(figure.value)).ln() / 2.0);
         let half = half.filter(|half| half.is_finite()).unwrap_or(0.0);
         let (variance, is_open) = ((half / Z).powi(2), figure.is_open);
-        let is_of_few = figure.metric.is_of_interruptions() && figure.grade == Grade::Bound;
+        let is_of_few = figure.quantity.is_of_interruptions() && figure.grade == Grade::Bound;
         Reading { figure: self.place(name, unit, figure), ln: value.ln(), variance, is_open, is_of_few }
     }
 
@@ -121,10 +121,10 @@ impl Catalogue {
 }
 
 /// Whether less of a quantity is better among hosts that ought to be alike: more of a clock, and of a cache, is.
-pub(crate) fn less_is_better(metric: &Quantity, unit: Unit) -> Option<bool> {
-    match metric {
+pub(crate) fn less_is_better(quantity: &Quantity, unit: Unit) -> Option<bool> {
+    match quantity {
         Quantity::CoreClock | Quantity::TierSize => Some(false),
-        metric => metric.less_is_better(unit),
+        quantity => quantity.less_is_better(unit),
     }
 }
 
@@ -135,11 +135,11 @@ fn family(name: Option<FigureName>, figure: &RunFigure) -> String {
         true => format!("{DRAM}{}", name.distance.suffix()),
         false => name.tier.to_owned(),
     };
-    if figure.metric == Quantity::CoreClock {
+    if figure.quantity == Quantity::CoreClock {
         return "clock".to_owned();
     }
-    if figure.metric.is_of_interruptions() {
-        return figure.metric.name().to_owned();
+    if figure.quantity.is_of_interruptions() {
+        return figure.quantity.name().to_owned();
     }
     if let Some(name) = name.and_then(FigureName::tier) {
         let tier = tier_of(name);
@@ -150,10 +150,10 @@ fn family(name: Option<FigureName>, figure: &RunFigure) -> String {
         };
     }
     let tier = figure.labels.tier_name().and_then(|tier| tier.split(' ').next()).unwrap_or(&figure.probe);
-    if figure.metric == Quantity::TierSize {
+    if figure.quantity == Quantity::TierSize {
         return format!("{}.size", tier.to_lowercase());
     }
-    format!("{}.{}", tier.to_lowercase(), figure.metric)
+    format!("{}.{}", tier.to_lowercase(), figure.quantity)
 }
 
 /// What a family says of local memory; `None` of caches, and of memory of other nodes.

@@ -207,7 +207,7 @@ fn health(run: &Run) -> Vec<HostFact> {
 
 /// What soaks of its memory found, by their findings: documents of fleets are read without observations.
 fn soaked(run: &Run) -> Vec<HostFact> {
-    let found = |quantity: Quantity| run.findings().filter(move |finding| finding.metric == quantity);
+    let found = |quantity: Quantity| run.findings().filter(move |finding| finding.quantity == quantity);
     let sum = |quantity| found(quantity).filter_map(|finding| finding.value).reduce(|a, b| a + b);
     let Some(words) = sum(Quantity::SoakWrong) else { return Vec::new() };
     let pages = sum(Quantity::SoakLost).unwrap_or_default();

@@ -129,7 +129,7 @@ fn tested(
     // One that is as good as the others has not lost what its group has.
     let has_lost = |host: &&usize| {
         let off = judged.families[family].get(host).map(|mean| mean.off);
-        let small = (1.0 + threshold(&figure.how.metric)).ln();
+        let small = (1.0 + threshold(&figure.how.quantity)).ln();
         off.is_some_and(|off| (off - worse).abs() < (off - better).abs() && (off - better).abs() > small)
     };
     let hosts = fact.groups[place].hosts.iter().filter(has_lost).copied().collect();

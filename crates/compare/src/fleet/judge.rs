@@ -21,8 +21,8 @@ use crate::{Scatter, THRESHOLD};
 const SIZE_THRESHOLD: f64 = 0.125;
 
 /// The relative difference up to which two values of a quantity are the same in practice.
-pub(crate) fn threshold(metric: &Quantity) -> f64 {
-    if *metric == Quantity::TierSize { SIZE_THRESHOLD } else { THRESHOLD }
+pub(crate) fn threshold(quantity: &Quantity) -> f64 {
+    if *quantity == Quantity::TierSize { SIZE_THRESHOLD } else { THRESHOLD }
 }
 
 /// A value of a host, where its figure has a column.
@@ -101,9 +101,9 @@ impl Prior {
     fn usual(&self, figure: &Figure, numbers: usize) -> Usual {
         let scatter = match figure.is_in_cycles() {
             true => Scatter::in_cycles(),
-            false => Scatter::of_quantity(&figure.how.metric, self.is_guest),
+            false => Scatter::of_quantity(&figure.how.quantity, self.is_guest),
         };
-        let small = (1.0 + threshold(&figure.how.metric)).ln();
+        let small = (1.0 + threshold(&figure.how.quantity)).ln();
         Usual { variance: scatter.variance(numbers) * self.runs, small }
     }
 }

@@ -118,7 +118,7 @@ impl<'a> Kind<'a> {
                 name: entry.expected(),
                 family: entry.family.clone(),
                 probe: entry.how.probe.clone(),
-                metric: entry.how.metric.clone(),
+                quantity: entry.how.quantity.clone(),
                 labels: entry.how.labels.clone(),
                 unit: entry.unit,
                 median: column.median.exp(),

@@ -112,7 +112,7 @@ fn described(kind: &HostKind) -> String {
 
 /// The name that files for `check` have for a figure; `None` if they have none.
 fn name(figure: &KindFigure) -> Option<&str> {
-    match figure.metric {
+    match figure.quantity {
         Quantity::CoreClock => Some("core.clock"),
         Quantity::InterruptionsShare => Some("interruptions.share"),
         Quantity::TierSize if figure.labels.tier() == Some(Tier::Cache(3)) => Some("size.l3"),
@@ -125,7 +125,7 @@ fn name(figure: &KindFigure) -> Option<&str> {
 fn named(kind: &HostKind) -> Vec<&KindFigure> {
     let mut all: Vec<&KindFigure> = Vec::new();
     // The clock and the interruptions of a guest are those of its host at that hour.
-    let is_its_own = |figure: &&KindFigure| !(kind.is_guest && figure.metric.is_condition());
+    let is_its_own = |figure: &&KindFigure| !(kind.is_guest && figure.quantity.is_condition());
     for figure in kind.figures.iter().filter(is_its_own).filter(|figure| name(figure).is_some()) {
         match all.iter_mut().find(|known| name(known) == name(figure)) {
             Some(known) => *known = looser(known, figure),
@@ -150,12 +150,12 @@ fn looser<'k>(one: &'k KindFigure, other: &'k KindFigure) -> &'k KindFigure {
 
 /// Whether less of a figure is better, and its limit.
 fn edge(figure: &KindFigure) -> Option<(bool, f64)> {
-    let less_is_better = less_is_better(&figure.metric, figure.unit)?;
-    if figure.metric == Quantity::InterruptionsShare {
+    let less_is_better = less_is_better(&figure.quantity, figure.unit)?;
+    if figure.quantity == Quantity::InterruptionsShare {
         // Shares scatter by factors.
         return Some((true, (figure.median * (WIDE * figure.sd).exp()).max(INTERRUPTED)));
     }
-    let room = (WIDE * figure.sd).max(threshold(&figure.metric));
+    let room = (WIDE * figure.sd).max(threshold(&figure.quantity));
     Some((less_is_better, figure.median * if less_is_better { 1.0 + room } else { 1.0 - room }))
 }
 

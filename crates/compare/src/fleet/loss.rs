@@ -29,10 +29,10 @@ pub(crate) fn losses(kind: &Kind<'_>, allowed: f64) -> Vec<FleetLoss> {
     let mut families: BTreeMap<&str, Changes> = BTreeMap::new();
     for column in &kind.judged.columns {
         let figure = &kind.catalogue.figures[column.figure];
-        if figure.how.metric.is_of_interruptions() {
+        if figure.how.quantity.is_of_interruptions() {
             continue;
         }
-        let (less_is_better, threshold) = (figure.less_is_better(), threshold(&figure.how.metric));
+        let (less_is_better, threshold) = (figure.less_is_better(), threshold(&figure.how.quantity));
         let new = || Changes { less_is_better, threshold, hosts: BTreeMap::new() };
         let Changes { hosts, .. } = families.entry(&figure.family).or_insert_with(new);
         for (host, cell) in column.cells.iter().filter(|(_, cell)| !cell.reading.is_open) {

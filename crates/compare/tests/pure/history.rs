@@ -11,7 +11,7 @@ fn figure(value: f64) -> RunFigure {
         key: "survey latency Ns tier=DRAM".into(),
         name: None,
         probe: "survey".into(),
-        metric: Quantity::Latency,
+        quantity: Quantity::Latency,
         labels: Labels::new().with_tier(Tier::Dram).with_size(GIB).with_purpose(Purpose::Ladder),
         unit: Unit::Ns,
         method: 3,
@@ -184,7 +184,7 @@ fn the_clock_of_several_probes_is_one_figure() {
     let clock = |probe: &str, key: &str| RunFigure {
         key: key.into(),
         probe: probe.into(),
-        metric: Quantity::CoreClock,
+        quantity: Quantity::CoreClock,
         unit: Unit::Hz,
         labels: Labels::new(),
         ..figure(4e9)
@@ -346,8 +346,8 @@ fn a_series_is_of_one_kernel() {
             value: Some(value),
             interval: Some(Interval { low: value * 0.98, high: value * 1.02, level: 0.95 }),
         };
-        let (metric, unit, rivals) = (Quantity::Bandwidth, Unit::BytesPerSecond, rival.map(of).into_iter().collect());
-        RunFigure { labels, metric, unit, rivals, ..figure(value) }
+        let (quantity, unit, rivals) = (Quantity::Bandwidth, Unit::BytesPerSecond, rival.map(of).into_iter().collect());
+        RunFigure { labels, quantity, unit, rivals, ..figure(value) }
     };
     let old = || rate(10.0, "write/avx2", Some(("write.nt/avx2", 20.0)));
     let new = || rate(20.2, "write.nt/avx2", None);

@@ -1,7 +1,7 @@
 //! Which figures of a run mean the same: the same work, alone, on the same memory seen from the same place.
 
 use tiermark_model::{
-    CoreKind, CpuId, IdSet, KernelId, Key, Labels, Layout, Machine, MemPolicy, Metric, NodeId, PageKind, Purpose, Role,
+    CoreKind, CpuId, IdSet, KernelId, Labels, Layout, Machine, MemPolicy, Metric, NodeId, PageKind, Purpose, Role,
     Step, ThreadSetup, Tier,
 };
 
@@ -138,7 +138,7 @@ fn work(role: &Role, metric: Metric, labels: &Labels) -> Option<Work> {
 /// cannot hold.
 fn is_memory(step: &Step, machine: &Machine) -> bool {
     let labels = &step.labels;
-    if labels.has(Key::Tier) {
+    if labels.tier_name().is_some() {
         return labels.tier().is_some_and(Tier::is_memory);
     }
     let is_of_memory = matches!(labels.purpose(), Some(Purpose::Matrix | Purpose::Unloaded | Purpose::Peak));

@@ -1,6 +1,6 @@
 //! How much a number differs between runs of an unchanged machine, before enough runs are stored to know it.
 
-use tiermark_model::{ChainLayout, KernelId, Key, Layout, Machine, Metric, Step, Tier};
+use tiermark_model::{ChainLayout, KernelId, Layout, Machine, Metric, Step, Tier};
 
 /// Standard deviations between runs, as shares of the number: from runs of 4 to 15 s on an Intel guest whose hypervisor
 /// interrupts 17,000 times a second, on other cpus, memory and beside other load.
@@ -16,7 +16,7 @@ const BARE_METAL: f64 = 0.5;
 /// The standard deviation of a step's number between runs, as a share of it; 0 for points of curves, which are compared
 /// with others of their run.
 pub(crate) fn between_runs(step: &Step, kernel: Option<&KernelId>, is_of_core: bool, machine: &Machine) -> f64 {
-    if !step.labels.has(Key::Tier) {
+    if step.labels.tier_name().is_none() {
         return 0.0;
     }
     if is_of_core {

@@ -101,7 +101,7 @@ pub(crate) fn cells(run: &Run) -> Vec<Cell<'_>> {
 fn experiment_cells<'a>(experiment: &'a Experiment, run: &'a Run) -> Vec<Cell<'a>> {
     let seen: HashMap<&str, &Observation> = experiment.observations.iter().map(|o| (o.step.as_str(), o)).collect();
     let rates = experiment.findings.iter();
-    let rates = rates.filter(|f| matches!(f.metric, Quantity::Bandwidth | Quantity::GranularityRate));
+    let rates = rates.filter(|f| matches!(f.quantity, Quantity::Bandwidth | Quantity::GranularityRate));
     rates.filter_map(|f| cell(f, seen.get(f.evidence.first()?.as_str())?, run)).collect()
 }
 

@@ -1,6 +1,6 @@
 //! Curves of latency over bandwidth: how much load memory takes before its accesses wait.
 
-use tiermark_model::{Confidence, Experiment, Finding, Grade, Key, Labels, LoadPoint, Observation, Quantity, Run};
+use tiermark_model::{Confidence, Experiment, Finding, Grade, Labels, LoadPoint, Observation, Quantity, Run};
 
 use crate::explain::cells::spot_of;
 use crate::explain::facts::{Fact, Scene, SceneKind};
@@ -19,7 +19,7 @@ const LIGHT: f64 = 0.3;
 pub(crate) fn curves(run: &Run) -> Vec<Scene> {
     let mut scenes = Vec::new();
     for experiment in &run.experiments {
-        let most = experiment.findings.iter().filter(|finding| finding.metric == Quantity::LoadedMost);
+        let most = experiment.findings.iter().filter(|finding| finding.quantity == Quantity::LoadedMost);
         scenes.extend(most.take(MOST - scenes.len().min(MOST)).filter_map(|finding| curve(finding, experiment, run)));
     }
     scenes
@@ -27,18 +27,18 @@ pub(crate) fn curves(run: &Run) -> Vec<Scene> {
 
 /// What tells one curve from another.
 fn is_of_same_curve(one: &Labels, other: &Labels) -> bool {
-    one.are_alike(other, &[Key::Place, Key::Node, Key::Mix, Key::Page])
+    one.are_alike(other, |of| (of.place_name(), of.node(), of.mix(), of.page()))
 }
 
 fn curve(most: &Finding, experiment: &Experiment, run: &Run) -> Option<Scene> {
     let labels = &most.labels;
     let (rate, _) = known(most)?;
-    let curve_finding = |metric: Quantity| {
-        let mut found = experiment.findings.iter().filter(|finding| finding.metric == metric);
+    let curve_finding = |quantity: Quantity| {
+        let mut found = experiment.findings.iter().filter(|finding| finding.quantity == quantity);
         found.find(|finding| is_of_same_curve(&finding.labels, labels))
     };
     let (idle, how) = curve_finding(Quantity::LoadedUnloaded).and_then(known)?;
-    let place = labels.word(Key::Place).unwrap_or("local");
+    let place = labels.place_name().unwrap_or("local");
     let mix = labels.mix().unwrap_or("read");
     let node = labels.node().map_or_else(String::new, |node| format!(" of node {node}"));
     let steps: Vec<&str> = most.evidence.iter().map(String::as_str).collect();

@@ -25,7 +25,7 @@ pub(crate) fn figures<'a>(rates: impl Iterator<Item = &'a Scene>, run: &Run) -> 
 /// An idle latency of memory, by one thread.
 fn latency(finding: &Finding, experiment: &Experiment, run: &Run) -> Option<Scene> {
     let labels = &finding.labels;
-    if finding.metric != Quantity::Latency || !is_plain_latency(labels) {
+    if finding.quantity != Quantity::Latency || !is_plain_latency(labels) {
         return None;
     }
     let what = match labels.is_for(Purpose::Matrix) {

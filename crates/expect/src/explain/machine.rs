@@ -3,7 +3,7 @@
 
 use tiermark_model::messages::{explain as says, run as warnings};
 use tiermark_model::{
-    Confidence, CounterSight, CounterSourceId, Experiment, Finding, IdSet, Key, Note, Nothing, Observation, Quantity,
+    Confidence, CounterSight, CounterSourceId, Experiment, Finding, IdSet, Note, Nothing, Observation, Quantity,
     RateUnit, Reason, ReasonCode, Run, State, StateKind, Unit,
 };
 
@@ -35,7 +35,7 @@ pub(crate) fn counts(run: &Run) -> Result<(), Note> {
 /// All scenes of the machine.
 pub(crate) fn scenes(run: &Run, cells: &[&Cell<'_>]) -> Vec<Scene> {
     let all = run.experiments.iter().flat_map(|experiment| experiment.findings.iter().map(move |f| (f, experiment)));
-    let levels = all.filter(|(finding, _)| finding.metric == Quantity::ScaleCeiling).take(MOST_RAMPS);
+    let levels = all.filter(|(finding, _)| finding.quantity == Quantity::ScaleCeiling).take(MOST_RAMPS);
     let mut found: Vec<Scene> = levels.filter_map(|(finding, experiment)| ramp(finding, experiment, run)).collect();
     found.extend(run.findings().filter_map(region));
     found.extend(run.experiments.iter().flat_map(states));
@@ -52,14 +52,14 @@ fn ramp(finding: &Finding, experiment: &Experiment, run: &Run) -> Option<Scene> 
     let limit = finding.labels.limit()?;
     let (rate, how) = known(finding)?;
     let labels = &finding.labels;
-    let same = |other: &&Finding| other.labels.are_alike(labels, &[Key::Place, Key::Node, Key::Op]);
-    let known_figure = |metric: Quantity, statistic: Option<&str>| {
+    let same = |other: &&Finding| other.labels.are_alike(labels, |of| (of.place_name(), of.node(), of.op()));
+    let known_figure = |quantity: Quantity, statistic: Option<&str>| {
         let is_it = |other: &&Finding| {
-            other.metric == metric && statistic.is_none_or(|word| other.labels.statistic() == Some(word))
+            other.quantity == quantity && statistic.is_none_or(|word| other.labels.statistic() == Some(word))
         };
         experiment.findings.iter().filter(is_it).find(same).and_then(known)
     };
-    let place = labels.word(Key::Place).unwrap_or("local");
+    let place = labels.place_name().unwrap_or("local");
     let op = labels.op().unwrap_or("read");
     let node = labels.node().map_or_else(String::new, |node| format!(" of node {node}"));
     let spot = spot_of(finding, experiment, &run.machine).unwrap_or_else(|| format!("{place} memory{node}"));
@@ -70,7 +70,8 @@ fn ramp(finding: &Finding, experiment: &Experiment, run: &Run) -> Option<Scene> 
         scene = scene.word(CORES, ALL_CORES);
     }
     let is_guest = run.machine.system.hypervisor.is_some();
-    let is_stated = experiment.findings.iter().filter(|other| other.metric == Quantity::ScaleShare).any(is_peak_stated);
+    let is_stated =
+        experiment.findings.iter().filter(|other| other.quantity == Quantity::ScaleShare).any(is_peak_stated);
     for (fact, metric, statistic) in [
         (Fact::InFlight, Quantity::ScaleInFlight, None),
         (Fact::Latency, Quantity::ScaleLatency, None),
@@ -97,10 +98,10 @@ fn is_of_all_cores(step: &str, run: &Run) -> bool {
 
 /// A piece of memory that a scan found slow, or the median that none differs from.
 fn region(finding: &Finding) -> Option<Scene> {
-    if finding.metric == Quantity::ScanMedian {
+    if finding.quantity == Quantity::ScanMedian {
         return Some(Scene::new(SceneKind::Region, None).with(Fact::Slower, 1.0, Confidence::Measured, &[]));
     }
-    let (times, how) = known(finding).filter(|_| finding.metric == Quantity::ScanSlow)?;
+    let (times, how) = known(finding).filter(|_| finding.quantity == Quantity::ScanSlow)?;
     let op = finding.labels.op().unwrap_or("latency");
     let number = finding.labels.region().map_or_else(String::new, |region| format!(", region {region}"));
     let node = finding.labels.node().map_or_else(String::new, |node| format!(", node {node}"));

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use tiermark_model::messages::memory::STATED_PEAK;
 use tiermark_model::{
-    BoxKind, Confidence, Distance, Finding, Grade, IdSet, Key, Labels, Machine, NodeId, Observation, Purpose, Quantity,
-    Run, StepTraffic, TrafficSum, amplification,
+    BoxKind, Confidence, Distance, Finding, Grade, IdSet, Labels, Machine, NodeId, Observation, Purpose, Quantity, Run,
+    StepTraffic, TrafficSum, amplification,
 };
 
 use crate::explain::cells::{Access, Cell, home_of};
@@ -54,7 +54,7 @@ impl<'a> Bounds<'a> {
             let step = finding.evidence.first().filter(|_| is_known)?.as_str();
             Some(((step, finding.labels.statistic()?), finding.value?))
         };
-        let findings = |metric: Quantity| run.findings().filter(move |finding| finding.metric == metric);
+        let findings = |quantity: Quantity| run.findings().filter(move |finding| finding.quantity == quantity);
         let mut latencies: HashMap<Spot<'_>, Vec<Idle>> = HashMap::new();
         for (spot, found) in findings(Quantity::Latency).filter_map(latency) {
             latencies.entry(spot).or_default().push(found);
@@ -251,8 +251,8 @@ fn spot(finding: &Finding) -> Option<Spot<'_>> {
 pub(crate) fn is_plain_latency(labels: &Labels) -> bool {
     labels.has_usual_layout()
         && labels.chains().is_none_or(|chains| chains == 1)
-        && !labels.has(Key::Statistic)
-        && !labels.has(Key::Beside)
+        && labels.statistic().is_none()
+        && labels.beside().is_none()
 }
 
 /// A number that is known, and how well; `None` if it is in doubt.

@@ -136,7 +136,7 @@ fn threads(one: &Measured<'_>, all: &[Measured<'_>]) -> Option<Scene> {
 /// Latencies of memory on base pages beside those on huge ones, where more than chance tells them apart.
 fn pages(experiment: &Experiment, run: &Run) -> Vec<Scene> {
     let is_memory = |finding: &&Finding| {
-        finding.metric == Quantity::Latency
+        finding.quantity == Quantity::Latency
             && finding.labels.is_for(Purpose::Ladder)
             && finding.labels.tier() == Some(Tier::DramRandom)
             && finding.labels.chains().is_none_or(|chains| chains == 1)

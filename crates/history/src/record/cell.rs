@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
-use tiermark_model::{Bytes, CpuModel, IdSet, KernelId, Key, Label, Machine, Role, Step};
+use tiermark_model::{Bytes, CpuModel, IdSet, KernelId, LabelSet, Machine, Role, Step};
 
 /// Labels that say how or why something was measured, not what: the record is one for all of them. Of the cpus, their
 /// number and how they lie to each other count.
-const NOT_IDENTITY: [Key; 5] = [Key::Purpose, Key::Kernel, Key::Cpus, Key::To, Key::Tier];
+const NOT_IDENTITY: LabelSet = LabelSet::NONE.purpose().kernel().cpus().to();
 /// Footprints up to this are compared with the very same only. Those of memory depend on what happens to be free, so
 /// that there a quarter of an octave is one cell; times and rates of memory change by about a percent over it.
 const EXACT_BYTES: u64 = 32 << 20;
@@ -77,16 +77,13 @@ pub(crate) fn name(probe: &str, method: u32, step: &Step, machine: &Machine) -> 
     };
     // Methods are counted probe by probe.
     let mut name = format!("{metric} {probe}/{method}");
-    for (word, label) in step.labels.iter() {
-        let key = Key::named(word);
-        let _ = match label {
-            Label::Whole(bytes) if key == Some(Key::Size) => write!(name, " size={}", rounded(*bytes)),
-            // A tier stands for a footprint: it is named where that is not.
-            Label::Text(tier) if key == Some(Key::Tier) && step.labels.size().is_none() => write!(name, " tier={tier}"),
-            _ if key.is_some_and(|key| NOT_IDENTITY.contains(&key)) => Ok(()),
-            Label::Whole(number) => write!(name, " {word}={number}"),
-            Label::Text(text) => write!(name, " {word}={text}"),
-        };
+    let size = step.labels.bytes().map(rounded);
+    // A tier stands for a footprint: it is named where that is not.
+    let without = NOT_IDENTITY.and_if(size.is_some(), LabelSet::NONE.tier());
+    let labels = step.labels.clone().without(without);
+    let labels = size.into_iter().fold(labels, |labels, size| labels.with_size(size.0));
+    if !labels.is_empty() {
+        let _ = write!(name, " {labels}");
     }
     if bypasses_caches(step) {
         name.push_str(" bypass");

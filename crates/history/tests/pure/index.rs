@@ -28,7 +28,7 @@ fn figures(of: &Run) -> RunFigures {
         key: "key".into(),
         name: None,
         probe: "survey".into(),
-        metric: Quantity::Latency,
+        quantity: Quantity::Latency,
         labels: Labels::new().with_purpose(Purpose::Ladder),
         unit: Unit::Ns,
         method: 1,

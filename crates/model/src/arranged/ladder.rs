@@ -27,7 +27,7 @@ pub struct Rung<'a> {
 
 impl<'a> Rung<'a> {
     fn of(&self, quantity: Quantity) -> impl Iterator<Item = &'a Finding> {
-        self.findings.iter().copied().filter(move |f| f.metric == quantity)
+        self.findings.iter().copied().filter(move |f| f.quantity == quantity)
     }
 
     /// The size of a cache, as measured.
@@ -72,7 +72,7 @@ impl<'a> Rung<'a> {
 
     /// Whether it has a latency or a rate.
     pub fn has_numbers(&self) -> bool {
-        self.findings.iter().any(|f| matches!(f.metric, Quantity::Latency | Quantity::Bandwidth))
+        self.findings.iter().any(|f| matches!(f.quantity, Quantity::Latency | Quantity::Bandwidth))
     }
 
     fn is_random_memory(&self) -> bool {
@@ -121,7 +121,7 @@ pub fn ladder<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Rung<'
         });
         let (first, rung) = &mut rungs[place];
         // Shares, tails and the like may come before it.
-        if matches!(finding.metric, Quantity::TierSize | Quantity::Latency | Quantity::Bandwidth) {
+        if matches!(finding.quantity, Quantity::TierSize | Quantity::Latency | Quantity::Bandwidth) {
             first.get_or_insert(at);
         }
         rung.findings.push(finding);

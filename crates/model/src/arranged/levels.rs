@@ -93,7 +93,7 @@ pub fn carried(above: u64, size: u64, low: u64) -> RangeInclusive<u64> {
 /// memory lies beyond.
 fn bounds(run: &Run) -> Vec<(Tier, RangeInclusive<u64>)> {
     let declared = run.machine.data_caches().filter_map(|cache| Some((cache.level, cache.bytes?, cache.bytes?)));
-    let sizes = run.findings().filter(|found| found.metric == Quantity::GeometrySize);
+    let sizes = run.findings().filter(|found| found.quantity == Quantity::GeometrySize);
     let measured = sizes.filter_map(|found| {
         let size = found.value? as u64;
         Some((found.labels.tier()?.level()?, size, found.interval.map_or(size, |interval| interval.low as u64)))

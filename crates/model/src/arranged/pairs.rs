@@ -26,7 +26,7 @@ impl Pair {
 /// Round trips of pairs, by the way to pass turns; of several of one pair, the last.
 pub fn pairs<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> BTreeMap<&'a str, BTreeMap<Pair, &'a Finding>> {
     let mut all: BTreeMap<&str, BTreeMap<Pair, &Finding>> = BTreeMap::new();
-    for finding in findings.into_iter().filter(|f| f.metric == Quantity::C2cPair) {
+    for finding in findings.into_iter().filter(|f| f.quantity == Quantity::C2cPair) {
         if let (Some(op), Some(pair)) = (finding.labels.op(), Pair::of(finding)) {
             all.entry(op).or_default().insert(pair, finding);
         }

@@ -138,8 +138,8 @@ fn of_experiment<'a>(number: usize, experiment: &'a Experiment, run: &'a Run) ->
         ramp.points.sort_by_key(|point| point.threads);
         let own = experiment.findings.iter().filter(|f| ramp.owns(&f.labels));
         let own: Vec<&Finding> = own.collect();
-        ramp.ceiling = own.iter().copied().find(|f| f.metric == Quantity::ScaleCeiling);
-        ramp.shares = own.into_iter().filter(|f| f.metric == Quantity::ScaleShare).collect();
+        ramp.ceiling = own.iter().copied().find(|f| f.quantity == Quantity::ScaleCeiling);
+        ramp.shares = own.into_iter().filter(|f| f.quantity == Quantity::ScaleShare).collect();
         let level = ramp.ceiling.and_then(|f| f.value);
         // A share of the level is in proportion that of each point.
         let share = |of: &str| Some(ramp.share(of)?.value? / level?);

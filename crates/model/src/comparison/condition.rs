@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::labels::{Key, Label, Labels};
+use crate::labels::{Key, Label, LabelSet, Labels};
 use crate::span::Span;
 
 /// A condition of a measurement.
@@ -38,7 +38,11 @@ impl Condition {
     }
 
     /// Its label.
-    pub fn key(self) -> Key {
+    pub fn label(self) -> LabelSet {
+        LabelSet::of(self.key())
+    }
+
+    fn key(self) -> Key {
         match self {
             Self::Pages => Key::Page,
             Self::Layout => Key::Layout,

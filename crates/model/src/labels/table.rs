@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Label, Labels};
+use super::{Label, LabelSet, Labels};
 use crate::figure::Distance;
 use crate::span::Span;
 
@@ -47,26 +47,26 @@ macro_rules! accessors {
             self.with(Key::$key, Label::Text(value.to_string()))
         }
     };
-    // Written below: of another type.
-    ($doc:expr, typed $key:ident) => {};
+    // Of another type: written beside [`Labels`].
+    ($doc:expr, typed $key:ident $get:ident) => {};
 }
 
 /// The labels: their keys, what they say, their accessors.
 macro_rules! labels {
-    ($($(#[doc = $doc:literal])+ $key:ident = $name:literal: $kind:ident $([$type:ty])? $($get:ident $with:ident)?;)+) => {
+    ($($(#[doc = $doc:literal])+ $key:ident = $name:literal: $kind:ident $([$type:ty])? $get:ident $($with:ident)?;)+) => {
         /// A key of labels.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Key {
+        pub(crate) enum Key {
             $($(#[doc = $doc])+ $key,)+
         }
 
         impl Key {
             /// All of them.
-            pub const ALL: &[Self] = &[$(Self::$key),+];
+            pub(crate) const ALL: &[Self] = &[$(Self::$key),+];
 
             /// The word of documents.
             #[must_use]
-            pub const fn name(self) -> &'static str {
+            pub(crate) const fn name(self) -> &'static str {
                 match self {
                     $(Self::$key => $name,)+
                 }
@@ -74,7 +74,7 @@ macro_rules! labels {
 
             /// The key of this name; `None` for one that this version does not know.
             #[must_use]
-            pub fn named(name: &str) -> Option<Self> {
+            pub(crate) fn named(name: &str) -> Option<Self> {
                 Some(match name {
                     $($name => Self::$key,)+
                     _ => return None,
@@ -90,19 +90,30 @@ macro_rules! labels {
             }
         }
 
+        impl LabelSet {
+            $(#[doc = concat!("With `", stringify!($get), "`.")]
+            #[must_use]
+            pub const fn $get(self) -> Self {
+                self.and(Self::of(Key::$key))
+            })+
+        }
+
         impl Labels {
-            $(accessors!(concat!($($doc),+), $kind $key $([$type])? $($get $with)?);)+
+            /// Names in documents of the labels that this version knows.
+            pub const NAMES: &[&str] = &[$($name),+];
+
+            $(accessors!(concat!($($doc),+), $kind $key $([$type])? $get $($with)?);)+
         }
     };
 }
 
 labels! {
     /// Purpose of the step in the plan: the name of a [`Purpose`].
-    Purpose = "purpose": typed;
+    Purpose = "purpose": typed purpose;
     /// The tier it stands for: `L1`, `L2`, `L3`, `DRAM`.
-    Tier = "tier": typed;
+    Tier = "tier": typed tier;
     /// Footprint of one thread in bytes.
-    Size = "size": typed;
+    Size = "size": typed size;
     /// The operation: `read`, `write`, `copy`, … (for the ladder: the job, whatever kernel does it).
     Op = "op": word op with_op;
     /// The chain layout.
@@ -116,7 +127,7 @@ labels! {
     /// The cpus, in list format.
     Cpus = "cpus": word cpus with_cpus;
     /// The memory node.
-    Node = "node": typed;
+    Node = "node": typed node;
     /// Chains followed at once.
     Chains = "chains": number chains with_chains;
     /// The kernel that did it.

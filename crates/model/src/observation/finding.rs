@@ -14,7 +14,8 @@ use crate::verdict::Verdict;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// The quantity that the number is of.
-    pub metric: Quantity,
+    #[serde(rename = "metric")]
+    pub quantity: Quantity,
     /// What it was measured on: tier, operation, threads.
     pub labels: Labels,
     /// The number in the base unit; `None` when invalid or not measured.
@@ -48,11 +49,11 @@ pub struct Finding {
 
 impl Finding {
     /// A number without an interval, evidence and notes, that nothing speaks against.
-    pub fn new(metric: Quantity, labels: Labels, value: Option<f64>, unit: Unit) -> Self {
+    pub fn new(quantity: Quantity, labels: Labels, value: Option<f64>, unit: Unit) -> Self {
         let (interval, per_cycle, kind, typical, best) = (None, None, None, None, None);
         let (samples, verdict, evidence, notes) = (0, Verdict::trusted(), Vec::new(), Vec::new());
         Self {
-            metric,
+            quantity,
             labels,
             value,
             unit,

@@ -185,7 +185,7 @@ impl Study for BandwidthStudy {
         }
         findings.extend(
             with_purpose(observations, Purpose::Scaling)
-                .map(|o| Finding { metric: Quantity::BandwidthScaling, ..finding(o, overhead_note(o)) }),
+                .map(|o| Finding { quantity: Quantity::BandwidthScaling, ..finding(o, overhead_note(o)) }),
         );
         findings.extend(buffers(observations, &self.task.lab));
         findings.extend(with_purpose(observations, Purpose::Table).flat_map(parts));

@@ -46,10 +46,10 @@ pub(super) fn derive(task: &Task, observations: &[Observation]) -> Vec<Finding> 
     findings
 }
 
-fn named(observation: &Observation, metric: Quantity) -> Finding {
+fn named(observation: &Observation, quantity: Quantity) -> Finding {
     let one_way = observation.labels.op() == Some(&PingOp::OneWay.to_string());
     let notes = [one_way.then(memory::one_way), overhead_note(observation)];
-    Finding { metric, ..finding(observation, notes.into_iter().flatten()) }
+    Finding { quantity, ..finding(observation, notes.into_iter().flatten()) }
 }
 
 /// The relation of an observed pair.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tiermark_model::messages::shapes;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Finding, KIB, KernelInfo, Key, Labels, Layout, Machine, Metric, Note, Observation,
+    Bytes, ChainLayout, CpuId, Finding, KIB, KernelInfo, LabelSet, Labels, Layout, Machine, Metric, Note, Observation,
     Purpose, Quantity, Reason, Role, Step, Unit,
 };
 
@@ -89,12 +89,13 @@ pub(super) fn findings(observations: &[Observation], machine: &Machine, seen: &G
     let full = with_purpose(observations, Purpose::Shared).filter(|o| o.labels.beside() == Some("full"));
     for beside in full {
         let same = |o: &&Observation| {
-            o.labels.are_alike(&beside.labels, &[Key::Tier, Key::Relation]) && o.labels.beside() == Some("little")
+            o.labels.are_alike(&beside.labels, |of| (of.tier_name(), of.relation()))
+                && o.labels.beside() == Some("little")
         };
         let Some(alone) = with_purpose(observations, Purpose::Shared).find(same) else { continue };
         let cost = beside.value.zip(alone.value).map(|(full, little)| full / little);
         let declared = declared(beside, machine);
-        let mut labels = beside.labels.clone().without(&[Key::Beside, Key::Purpose]);
+        let mut labels = beside.labels.clone().without(LabelSet::NONE.beside().purpose());
         if let Some(declared) = declared {
             labels = labels.with_declared(if declared { "shared" } else { "private" });
         }

@@ -135,9 +135,9 @@ fn the_published_table_becomes_findings() {
         curve.points.iter().map(chase).collect::<Vec<_>>()
     };
     let mut observations: Vec<Observation> = published().iter().flat_map(row).collect();
-    let found = |observations: &[Observation], metric: Quantity| {
+    let found = |observations: &[Observation], quantity: Quantity| {
         let all = crate::geometry::of_table(observations, &Machine::default());
-        let l1 = |f: &Finding| f.metric == metric && f.labels.tier_name().is_none_or(|tier| tier == "L1");
+        let l1 = |f: &Finding| f.quantity == quantity && f.labels.tier_name().is_none_or(|tier| tier == "L1");
         all.into_iter().find(l1).and_then(|f| f.value)
     };
     let said = [
@@ -208,8 +208,8 @@ fn a_footprint_that_fills_a_cache_has_no_room_for_a_line_of_others() {
     let caches = vec![cache(1, 32 * KIB), cache(2, MIB), cache(3, 32 * MIB)];
     let machine = Machine { caches, ..Machine::default() };
     let found = crate::geometry::of_table(&all, &machine);
-    let of = |metric: Quantity, tier: &str| {
-        let mut here = found.iter().filter(|f| f.metric == metric && f.labels.tier_name() == Some(tier));
+    let of = |quantity: Quantity, tier: &str| {
+        let mut here = found.iter().filter(|f| f.quantity == quantity && f.labels.tier_name() == Some(tier));
         here.next().and_then(|f| f.value)
     };
     let size = of(Quantity::GeometrySize, "L1").unwrap();
@@ -252,8 +252,9 @@ fn the_cache_of_a_core_is_not_half_as_large_again_as_declared() {
     let first = level(Count { value: 32 * KIB, low: 30 * KIB, high: Some(36 * KIB) }, 1.08, 3.8);
     seen.levels = vec![(Tier::Cache(1), first), (Tier::Cache(2), level(ends, 3.8, 109.0))];
     let found = crate::geometry::findings::geometry(&seen, &machine);
-    let of =
-        |metric: Quantity| found.iter().find(|f| f.metric == metric && f.labels.tier_name() == Some("L2")).unwrap();
+    let of = |quantity: Quantity| {
+        found.iter().find(|f| f.quantity == quantity && f.labels.tier_name() == Some("L2")).unwrap()
+    };
     let size = of(Quantity::GeometrySize);
     assert!(size.value > Some(1.5 * MIB as f64) && size.verdict.grade == Grade::Suspect, "{size:#?}");
     // The largest footprint that the declared cache holds, as in the table of levels.
@@ -273,7 +274,7 @@ fn a_page_is_no_line() {
     let mut observations: Vec<Observation> = rows.chain(curve(ChainLayout::Random, 5.0)).collect();
     let line = |observations: &[Observation]| {
         let all = crate::geometry::of_table(observations, &Machine::default());
-        all.into_iter().find(|f| f.metric == Quantity::GeometryLine).and_then(|f| f.value)
+        all.into_iter().find(|f| f.quantity == Quantity::GeometryLine).and_then(|f| f.value)
     };
     assert_eq!(line(&observations), None);
     // Words that pay as much as random ones bound it.
@@ -445,7 +446,7 @@ fn a_line_is_one_step() {
         let machine = declaring(64);
         let seen = GeometryCurves::new(&observations, &machine);
         let all = crate::geometry::findings::geometry(&seen, &machine);
-        all.into_iter().find(|f| f.metric == Quantity::GeometryLine).map(|f| (f.value, f.verdict.grade))
+        all.into_iter().find(|f| f.quantity == Quantity::GeometryLine).map(|f| (f.value, f.verdict.grade))
     };
     assert_eq!(found([2.9, 2.9, 2.9, 3.7, 3.7, 3.7], &[]), Some((Some(64.0), Grade::Trusted)));
     assert_eq!(found([2.9, 3.7, 2.9, 3.7, 3.7, 3.7], &[]), Some((Some(64.0), Grade::Trusted)));

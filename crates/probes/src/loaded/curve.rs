@@ -2,7 +2,7 @@
 
 use tiermark_model::messages::memory;
 use tiermark_model::{
-    Finding, Grade, Interval, Key, LatencyTarget, Observation, PageKind, Purpose, Quantity, Unit, Verdict,
+    Finding, Grade, Interval, LabelSet, LatencyTarget, Observation, PageKind, Purpose, Quantity, Unit, Verdict,
 };
 
 use super::curve_spec::CurveSpec;
@@ -66,14 +66,14 @@ impl Reading<'_> {
     }
 
     /// A finding that rests on some points: the worst of their verdicts, all of them as evidence.
-    fn finding(&self, metric: Quantity, value: Option<f64>, unit: Unit, on: &[LoadPoint]) -> Finding {
+    fn finding(&self, quantity: Quantity, value: Option<f64>, unit: Unit, on: &[LoadPoint]) -> Finding {
         let seen: Vec<&Observation> =
             self.points.iter().filter(|(p, _)| on.iter().any(|q| q.pause == p.pause)).map(|(_, o)| *o).collect();
         Finding {
             samples: seen.iter().map(|o| o.visits.len() as u64).sum(),
             verdict: seen.iter().fold(Verdict::trusted(), |verdict, o| verdict.and(&o.verdict)),
             evidence: seen.iter().map(|o| o.step.clone()).collect(),
-            ..Finding::new(metric, self.family.labels(Purpose::Loaded, self.page), value, unit)
+            ..Finding::new(quantity, self.family.labels(Purpose::Loaded, self.page), value, unit)
         }
     }
 
@@ -171,7 +171,7 @@ impl Reading<'_> {
     /// The most that all cores moved, without a chaser.
     fn peak(&self, seen: &Observation) -> Option<Finding> {
         let value = seen.value.filter(|_| seen.verdict.grade != Grade::Invalid)?;
-        let how = seen.labels.clone().only(&[Key::Threads, Key::Kernel]);
+        let how = seen.labels.clone().only(LabelSet::NONE.threads().kernel());
         let labels = self.family.labels(Purpose::Loaded, self.page).and(how);
         let found = derived(seen, Quantity::LoadedPeak, labels, value, Unit::BytesPerSecond);
         Some(Finding { interval: seen.interval, ..found.with_notes([memory::all_cores_untimed()]) })

@@ -7,8 +7,8 @@ use tiermark_model::messages::memory;
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Finding, KernelInfo, Key, Labels, Layout, Metric, Note, Observation, Pattern, Plan,
-    Purpose, Quantity, Refusal, Role, Step, StopRule, Unit,
+    Bytes, ChainLayout, CpuId, Finding, KernelInfo, Labels, Layout, Metric, Note, Observation, Pattern, Plan, Purpose,
+    Quantity, Refusal, Role, Step, StopRule, Unit,
 };
 
 use crate::chasing::{join, resting_on};
@@ -61,7 +61,7 @@ impl Study for NeighbourStudy {
 
 /// Cost of a neighbour, as a share of the latency alone.
 fn cost(observations: &[Observation], beside: &Observation, rate: Option<f64>) -> Option<Finding> {
-    let same = |o: &&Observation| o.labels.beside() == Some(ALONE) && o.labels.are_alike(&beside.labels, &[Key::Tier]);
+    let same = |o: &&Observation| o.labels.beside() == Some(ALONE) && o.labels.tier_name() == beside.labels.tier_name();
     let alone = with_purpose(observations, Purpose::Neighbour).find(same)?;
     let (with, without) = (beside.value?, alone.value?);
     let labels = beside.labels.clone();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tiermark_model::messages::memory;
 use tiermark_model::{
-    Bench, Bytes, Finding, Grade, IdSet, KernelInfo, Key, Labels, Machine, NodeId, Note, Observation, Quantity, Reason,
+    Bench, Bytes, Finding, Grade, IdSet, KernelInfo, Labels, Machine, NodeId, Note, Observation, Quantity, Reason,
     Unit, Verdict,
 };
 
@@ -110,7 +110,7 @@ fn kernels_of<'a>(o: &Observation, bench: &'a Bench) -> Vec<&'a KernelInfo> {
 }
 
 /// Two observations as a ratio: as doubtful as the worse of both.
-pub(super) fn ratio(metric: Quantity, labels: Labels, of: &Observation, to: &Observation) -> Option<Finding> {
+pub(super) fn ratio(quantity: Quantity, labels: Labels, of: &Observation, to: &Observation) -> Option<Finding> {
     let value = of.value? / to.value?;
     let interval = quotient(of, to);
     let found = Finding {
@@ -118,7 +118,7 @@ pub(super) fn ratio(metric: Quantity, labels: Labels, of: &Observation, to: &Obs
         samples: of.visits.len().min(to.visits.len()) as u64,
         verdict: worse(&of.verdict, &to.verdict),
         evidence: vec![of.step.clone(), to.step.clone()],
-        ..Finding::new(metric, labels, Some(value), Unit::Ratio)
+        ..Finding::new(quantity, labels, Some(value), Unit::Ratio)
     };
     Some(found)
 }
@@ -137,7 +137,7 @@ fn worse(one: &Verdict, other: &Verdict) -> Verdict {
 
 /// Whether two observations were made by the same cpus with the same work.
 fn alike(one: &Observation, other: &Observation) -> bool {
-    one.labels.are_alike(&other.labels, &[Key::From, Key::Op, Key::Span])
+    one.labels.are_alike(&other.labels, |of| (of.from(), of.op(), of.span()))
 }
 
 /// Plain cells of the same cpus and work.

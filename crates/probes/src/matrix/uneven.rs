@@ -91,7 +91,7 @@ fn distances(cells: &[ComparedCell<'_>], machine: &Machine) -> Vec<Finding> {
 }
 
 /// How much the larger of two cells is above the other, with both in words.
-fn compared<'a>(metric: Quantity, one: &ComparedCell<'a>, other: &ComparedCell<'a>) -> Option<Finding> {
+fn compared<'a>(quantity: Quantity, one: &ComparedCell<'a>, other: &ComparedCell<'a>) -> Option<Finding> {
     let (large, small) = if one.seen.value? >= other.seen.value? { (one, other) } else { (other, one) };
     let labels = Labels::new()
         .with_purpose(Purpose::Matrix)
@@ -103,7 +103,7 @@ fn compared<'a>(metric: Quantity, one: &ComparedCell<'a>, other: &ComparedCell<'
         Unit::Ns => memory::compared_ns(cell(large), cell(small)),
         _ => memory::compared_rates(cell(large), cell(small)),
     };
-    Some(ratio(metric, labels, large.seen, small.seen)?.with_notes([note]))
+    Some(ratio(quantity, labels, large.seen, small.seen)?.with_notes([note]))
 }
 
 /// A cell as a sentence names it: the cpus, the node and the number.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tiermark_model::messages::shapes;
 use tiermark_model::{
-    Bytes, Finding, Key, Label, Labels, Metric, Note, Observation, OsGroup, Quantity, Reason, Unit, Verdict,
+    Bytes, Finding, Label, LabelSet, Labels, Metric, Note, Observation, OsGroup, Quantity, Reason, Unit, Verdict,
 };
 use tiermark_stats::{Curve, XScale, knee};
 
@@ -33,7 +33,7 @@ pub(super) fn knees(observations: &[Observation]) -> Vec<Finding> {
         let channel = seen.metric == Metric::Bandwidth && seen.labels.group() == Some(OsGroup::Channels.name());
         let Some(size) = seen.labels.bytes().filter(|_| channel) else { continue };
         // The first point of a primitive is one of its curve.
-        let labels = seen.labels.clone().without(&[Key::Size, Key::Purpose]);
+        let labels = seen.labels.clone().without(LabelSet::NONE.size().purpose());
         let key = labels.iter().map(|(key, label)| format!("{key}={}\n", word(label))).collect();
         let new = || ChannelCurve { labels, points: Vec::new(), untried: 0, invalid: 0 };
         let curve = curves.entry(key).or_insert_with(new);
@@ -191,7 +191,7 @@ pub(super) mod tests {
         let found = knees(&observations("pipe", OsGroup::Channels, &PIPE));
         assert_eq!(found.len(), 1);
         let knee = &found[0];
-        assert_eq!((&knee.metric, knee.unit), (&Quantity::OsKnee, Unit::Bytes));
+        assert_eq!((&knee.quantity, knee.unit), (&Quantity::OsKnee, Unit::Bytes));
         assert_eq!(knee.value, Some(65_536.0), "{knee:?}");
         assert!(knee.labels.bytes().is_none() && knee.labels.capacity().is_some());
         let [chosen, between, on] = &knee.notes[..] else { panic!("{:?}", knee.notes) };

@@ -1,9 +1,7 @@
 //! The points at which a primitive is measured: one dimension at a time around the first point of all, page sizes
 //! beside each, partners beside each working set; every combination with much time.
 
-use tiermark_model::{
-    Bytes, CpuId, Effort, IdSet, Key, Label, Labels, Machine, OsCall, OsGroup, PageKind, PrimitiveInfo, Sweep,
-};
+use tiermark_model::{Bytes, CpuId, Effort, IdSet, Labels, Machine, OsCall, OsGroup, PageKind, PrimitiveInfo, Sweep};
 
 use super::pairs;
 use super::partners::{bystanders, partners};
@@ -195,17 +193,12 @@ impl OsPoint {
 
     /// The labels that distinguish it from the primitive's other points.
     pub(super) fn labels(&self, info: &PrimitiveInfo) -> Labels {
-        let mut labels = Labels::new().with_op(&info.id).with_group(info.group);
-        let numbers = [
-            (Key::Size, self.call.bytes),
-            (Key::Capacity, self.call.capacity),
-            (Key::Resident, self.resident),
-            (Key::WorkingSet, self.call.working_set),
-            (Key::Count, self.call.count),
-        ];
-        for (key, number) in numbers {
-            labels = number.into_iter().fold(labels, |labels, n| labels.with(key, Label::Whole(n)));
-        }
+        let labels = Labels::new().with_op(&info.id).with_group(info.group);
+        let labels = self.call.bytes.into_iter().fold(labels, Labels::with_size);
+        let labels = self.call.capacity.into_iter().fold(labels, Labels::with_capacity);
+        let labels = self.resident.into_iter().fold(labels, Labels::with_resident);
+        let labels = self.call.working_set.into_iter().fold(labels, Labels::with_working_set);
+        let mut labels = self.call.count.into_iter().fold(labels, Labels::with_count);
         if let Some(page) = self.page {
             labels = labels.with_page(page);
         }

@@ -60,7 +60,7 @@ pub(super) fn derive(machine: &Machine, observations: &[Observation]) -> Vec<Fin
         found.push(limit);
         found.extend(of_once);
     }
-    for described in found.iter_mut().filter(|f| f.metric != Quantity::ResidencyHit) {
+    for described in found.iter_mut().filter(|f| f.quantity != Quantity::ResidencyHit) {
         described.verdict = description(&described.verdict);
     }
     found

@@ -1,7 +1,9 @@
 //! Findings of the ramps of threads: lines in flight, knees, ceilings and their causes.
 
 use tiermark_model::messages::memory;
-use tiermark_model::{Distance, Finding, Interval, Key, Labels, Note, Observation, Purpose, Quantity, Unit, Verdict};
+use tiermark_model::{
+    Distance, Finding, Interval, LabelSet, Labels, Note, Observation, Purpose, Quantity, Unit, Verdict,
+};
 use tiermark_stats::{Curve, XScale, knee};
 
 use super::ramp::{IN_PROPORTION, Limit, Planned, Ramp, RampShape, ramps};
@@ -31,17 +33,16 @@ pub(super) fn findings(op: &str, planned: &[Planned], observations: &[Observatio
 impl Ramp<'_> {
     fn labels(&self) -> Labels {
         let first = self.seen.first().map_or_else(Labels::new, |o| o.labels.clone());
-        let keep = [Key::Place, Key::Node, Key::Op, Key::Page];
-        Labels::new().with_purpose(Purpose::Scale).and(first.only(&keep))
+        Labels::new().with_purpose(Purpose::Scale).and(first.only(LabelSet::NONE.place().node().op().page()))
     }
 
     /// A finding that rests on these observations.
-    fn finding(&self, metric: Quantity, value: Option<f64>, unit: Unit, on: &[&Observation]) -> Finding {
+    fn finding(&self, quantity: Quantity, value: Option<f64>, unit: Unit, on: &[&Observation]) -> Finding {
         Finding {
             samples: on.iter().map(|o| o.visits.len() as u64).sum(),
             verdict: on.iter().fold(Verdict::trusted(), |verdict, o| verdict.and(&o.verdict)),
             evidence: on.iter().map(|o| o.step.clone()).collect(),
-            ..Finding::new(metric, self.labels(), value, unit)
+            ..Finding::new(quantity, self.labels(), value, unit)
         }
     }
 

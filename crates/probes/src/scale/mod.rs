@@ -76,12 +76,12 @@ impl Study for ScaleStudy {
         let mut findings: Vec<Finding> = with_purpose(observations, Purpose::Scaling)
             .map(|o| {
                 let notes = overhead_note(o).into_iter().chain(self.passes(o));
-                Finding { metric: Quantity::BandwidthScaling, ..finding(o, notes) }
+                Finding { quantity: Quantity::BandwidthScaling, ..finding(o, notes) }
             })
             .collect();
         findings.extend(
             with_purpose(observations, Purpose::Unloaded)
-                .map(|o| Finding { metric: Quantity::ScaleLatency, ..finding(o, None) }),
+                .map(|o| Finding { quantity: Quantity::ScaleLatency, ..finding(o, None) }),
         );
         for op in self.ops() {
             let planned: Vec<ramp::Planned> = self.ramps().iter().map(|p| self.planned(p, &op)).collect();

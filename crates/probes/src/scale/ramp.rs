@@ -3,7 +3,7 @@
 use std::fmt;
 
 use tiermark_model::messages::memory;
-use tiermark_model::{Distance, Key, MOST_THEORETICAL_SHARE, NodeId, Note, ON_LEVEL, Observation, Purpose, Span};
+use tiermark_model::{Distance, MOST_THEORETICAL_SHARE, NodeId, Note, ON_LEVEL, Observation, Purpose, Span};
 
 use crate::ceilings::{Ceiling, far_below};
 use crate::ladder::with_purpose;
@@ -98,12 +98,12 @@ pub(super) struct Ramp<'a> {
 pub(super) fn ramps<'a>(op: &str, planned: &[Planned], observations: &'a [Observation]) -> Vec<Ramp<'a>> {
     let mut ramps: Vec<Ramp<'a>> = Vec::new();
     for seen in with_purpose(observations, Purpose::Scaling).filter(|o| o.labels.op() == Some(op)) {
-        let (true, Some(threads), Some(rate)) = (seen.labels.has(Key::Place), seen.labels.threads(), seen.value) else {
+        let (true, Some(threads), Some(rate)) = (seen.labels.place_name().is_some(), seen.labels.threads(), seen.value)
+        else {
             continue;
         };
         let (place, node) = (seen.labels.place(), seen.labels.node());
-        let here =
-            |o: &&Observation| o.labels.word(Key::Place) == seen.labels.word(Key::Place) && o.labels.node() == node;
+        let here = |o: &&Observation| o.labels.are_alike(&seen.labels, |of| (of.place_name(), of.node()));
         let known = ramps.iter().position(|ramp| ramp.seen.first().is_some_and(&here));
         let index = known.unwrap_or_else(|| {
             let latency = with_purpose(observations, Purpose::Unloaded).find(here).filter(|o| o.value.is_some());

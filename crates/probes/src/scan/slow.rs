@@ -115,7 +115,7 @@ mod tests {
     }
 
     fn slow_regions(observations: &[Observation]) -> Vec<u64> {
-        let found = compared(observations).into_iter().filter(|f| f.metric == Quantity::ScanSlow);
+        let found = compared(observations).into_iter().filter(|f| f.quantity == Quantity::ScanSlow);
         found.map(|f| f.labels.region().unwrap()).collect()
     }
 
@@ -138,7 +138,7 @@ mod tests {
     fn too_few_regions_name_none() {
         let few = all("latency", &[100.0, 100.0, 300.0, 100.0]);
         let found = compared(&few);
-        assert_eq!((found.len(), found[0].metric.clone()), (1, Quantity::ScanMedian));
+        assert_eq!((found.len(), found[0].quantity.clone()), (1, Quantity::ScanMedian));
         assert!(found[0].noted(&says::codes::too_few_regions).is_some());
     }
 
@@ -146,7 +146,7 @@ mod tests {
     fn a_region_in_doubt_is_not_judged_and_a_bound_is_to_be_confirmed() {
         let mut regions = all("latency", &[100.0, 101.0, 99.0, 140.0, 100.5, 100.0]);
         regions[3].verdict.grade = Grade::Bound;
-        let bound = compared(&regions).into_iter().find(|f| f.metric == Quantity::ScanSlow).unwrap();
+        let bound = compared(&regions).into_iter().find(|f| f.quantity == Quantity::ScanSlow).unwrap();
         assert!(bound.noted(&says::codes::slow_if_bound_is_true).is_some() && bound.verdict.grade == Grade::Bound);
         regions[3].verdict.grade = Grade::Suspect;
         assert!(slow_regions(&regions).is_empty());

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use tiermark_model::messages::memory::codes;
 use tiermark_model::messages::rules;
-use tiermark_model::{Key, Purpose};
 
+use crate::common::fits;
 use tiermark_engine::{Host, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::*;
@@ -36,11 +36,8 @@ fn plan(synth: &Synth, request: &Request) -> Result<Plan, Refusal> {
     c2c::PROBE.plan(request, host.lab())
 }
 
-fn value(experiment: &Experiment, metric: &str, labels: &[(Key, &str)]) -> f64 {
-    let fits = |f: &&Finding| {
-        f.metric.name() == metric && labels.iter().all(|(key, value)| f.labels.word(*key) == Some(value))
-    };
-    let found: Vec<&Finding> = experiment.findings.iter().filter(fits).collect();
+fn value(experiment: &Experiment, metric: &str, labels: &[(&str, &str)]) -> f64 {
+    let found: Vec<&Finding> = experiment.findings.iter().filter(|f| fits(f, metric, labels)).collect();
     assert_eq!(found.len(), 1, "{metric} {labels:?}: {found:?}");
     found[0].value.unwrap()
 }
@@ -48,20 +45,17 @@ fn value(experiment: &Experiment, metric: &str, labels: &[(Key, &str)]) -> f64 {
 #[test]
 fn relations_of_a_server_come_out_as_they_are() {
     let (experiment, _) = run(&server(), &request(Effort::Standard, None, serde_json::Value::Null));
-    let pairs = experiment.findings.iter().filter(|f| f.metric.name() == "c2c.pair").count();
+    let pairs = experiment.findings.iter().filter(|f| f.quantity.name() == "c2c.pair").count();
     assert_eq!(pairs, 32 * 31 / 2, "all pairs of 32 cpus fit");
     for (relation, truth) in [("SMT", 16.0), ("LLC", 60.0), ("socket", 140.0), ("remote", 280.0)] {
-        let median = value(
-            &experiment,
-            "c2c.relation",
-            &[(Key::Relation, relation), (Key::Statistic, "median"), (Key::Op, "cas")],
-        );
+        let median =
+            value(&experiment, "c2c.relation", &[("relation", relation), ("statistic", "median"), ("op", "cas")]);
         assert!((median / truth - 1.0).abs() < 0.03, "{relation}: {median}, {truth} there");
-        let clean = value(&experiment, "c2c.transfer", &[(Key::Relation, relation), (Key::State, "clean")]);
+        let clean = value(&experiment, "c2c.transfer", &[("relation", relation), ("state", "clean")]);
         assert!((clean / truth / 0.4 - 1.0).abs() < 0.05, "{relation}: {clean}");
-        let one_way = value(&experiment, "c2c.op", &[(Key::Relation, relation), (Key::Op, "one-way")]);
+        let one_way = value(&experiment, "c2c.op", &[("relation", relation), ("op", "one-way")]);
         assert!((one_way / truth / 0.5 - 1.0).abs() < 0.05, "{relation}: {one_way}");
-        let asymmetry = value(&experiment, "c2c.asymmetry", &[(Key::Relation, relation)]);
+        let asymmetry = value(&experiment, "c2c.asymmetry", &[("relation", relation)]);
         assert!(asymmetry.abs() < 0.03, "{relation}: {asymmetry}");
     }
     let doubted: Vec<_> = experiment.findings.iter().filter(|f| f.verdict.grade != Grade::Trusted).collect();
@@ -74,7 +68,7 @@ fn a_guests_relations_are_its_hypervisors_word() {
         let mut host = SimHost::new(machine, Vec::new(), SimOptions::default());
         let request = request(Effort::Quick, None, serde_json::Value::Null);
         let findings = run_experiment(&c2c::PROBE, &request, &mut host, &mut ()).unwrap().findings;
-        let median = |f: &&Finding| f.metric.name() == "c2c.relation" && f.labels.statistic() == Some("median");
+        let median = |f: &&Finding| f.quantity.name() == "c2c.relation" && f.labels.statistic() == Some("median");
         findings.iter().filter(median).map(|f| f.notes.clone()).collect()
     };
     let machine = server().machine().unwrap();
@@ -88,13 +82,13 @@ fn a_guests_relations_are_its_hypervisors_word() {
 #[test]
 fn homes_are_swept_and_named() {
     let (experiment, _) = run(&server(), &request(Effort::Quick, None, serde_json::Value::Null));
-    let home = |relation, home| value(&experiment, "c2c.home", &[(Key::Relation, relation), (Key::Home, home)]);
+    let home = |relation, home| value(&experiment, "c2c.home", &[("relation", relation), ("home", home)]);
     // Sockets apart: three different nodes. In one core there are two.
     assert!((home("remote", "second") / home("remote", "first") - 1.05).abs() < 0.02);
     assert!((home("remote", "third") / home("remote", "first") - 1.25).abs() < 0.02);
     assert!((home("SMT", "third") / home("SMT", "first") - 1.25).abs() < 0.02);
     let second = |f: &&Finding| {
-        f.metric.name() == "c2c.home" && f.labels.relation() == Some("SMT") && f.labels.home() == Some("second")
+        f.quantity.name() == "c2c.home" && f.labels.relation() == Some("SMT") && f.labels.home() == Some("second")
     };
     assert!(!experiment.findings.iter().any(|f| second(&f)));
     // With a node of one's own choice there is nothing to sweep.
@@ -111,7 +105,7 @@ fn fetched_lines_say_where_their_home_is() {
         let mut request = request(Effort::Quick, None, serde_json::Value::Null);
         request.scope.mem_node = mem_node;
         let (experiment, _) = run(&server(), &request);
-        let fetched = experiment.findings.into_iter().filter(|f| f.metric.name() == "c2c.transfer");
+        let fetched = experiment.findings.into_iter().filter(|f| f.quantity.name() == "c2c.transfer");
         fetched.map(|f| (f.labels.from_cpu().unwrap(), f.labels.node().unwrap())).collect()
     };
     let machine = server().machine().unwrap();
@@ -127,15 +121,15 @@ fn kinds_of_cores_are_told_apart() {
         Synth { smt: 1, cores_per_node: 8, cores_per_llc: 8, first_efficiency_core: Some(2), ..Synth::default() };
     let (experiment, _) = run(&synth, &request(Effort::Quick, None, serde_json::Value::Null));
     let pairs = |kinds: &str| {
-        let fits = |f: &&Finding| f.metric.name() == "c2c.relation" && f.labels.kinds() == Some(kinds);
+        let fits = |f: &&Finding| f.quantity.name() == "c2c.relation" && f.labels.kinds() == Some(kinds);
         let found = experiment.findings.iter().filter(fits).find(|f| f.labels.statistic() == Some("median")).unwrap();
         (found.labels.pairs(), found.labels.pairs_all())
     };
     assert_eq!(["P-P", "P-E", "E-E"].map(pairs), [1, 12, 15].map(|n| (Some(n), Some(n))));
-    let speakers = experiment.findings.iter().filter(|f| f.metric.name() == "c2c.transfer");
+    let speakers = experiment.findings.iter().filter(|f| f.quantity.name() == "c2c.transfer");
     assert_eq!(speakers.filter_map(|f| f.labels.kinds()).collect::<BTreeSet<_>>().len(), 3);
     let pair =
-        experiment.findings.iter().find(|f| f.metric.name() == "c2c.pair" && f.labels.cpus() == Some("0,5")).unwrap();
+        experiment.findings.iter().find(|f| f.quantity.name() == "c2c.pair" && f.labels.cpus() == Some("0,5")).unwrap();
     assert!(pair.labels.kinds() == Some("P-E") && pair.labels.relation() == Some("LLC"), "{:?}", pair.labels);
 }
 
@@ -143,7 +137,7 @@ fn kinds_of_cores_are_told_apart() {
 fn contention_goes_to_all_cpus_and_says_who_waits() {
     let (experiment, _) = run(&server(), &request(Effort::Quick, None, serde_json::Value::Null));
     let threads = |metric: &str| -> BTreeMap<u64, f64> {
-        let of = experiment.findings.iter().filter(|f| f.metric.name() == metric);
+        let of = experiment.findings.iter().filter(|f| f.quantity.name() == metric);
         of.map(|f| (f.labels.threads().unwrap(), f.value.unwrap())).collect()
     };
     let times = threads("c2c.contention");
@@ -168,7 +162,7 @@ fn the_largest_machine_is_planned_and_run_in_its_time() {
     let (experiment, took) = run(&Synth::largest(), &request);
     assert!(took <= 30.0 + 1.0, "{took} s");
     for relation in ["SMT", "LLC", "remote"] {
-        let labels = [(Key::Relation, relation), (Key::Statistic, "median")];
+        let labels = [("relation", relation), ("statistic", "median")];
         assert!(value(&experiment, "c2c.relation", &labels) > 0.0);
     }
 }
@@ -191,13 +185,13 @@ fn a_pair_at_two_distances_in_turn_is_told() {
     let asked = request(Effort::Quick, None, serde_json::Value::Null);
     let host = host(&Synth { smt: 1, ..Synth::default() });
     let (experiment, _) = run(&Synth { smt: 1, ..Synth::default() }, &asked);
-    assert!(!experiment.findings.iter().any(|f| f.metric.name() == "c2c.modes"), "a steady machine has one mode");
+    assert!(!experiment.findings.iter().any(|f| f.quantity.name() == "c2c.modes"), "a steady machine has one mode");
     let mut seen = experiment.observations;
     let lab = host.lab();
     let mode = |value| Mode { value, share: 0.5 };
     seen[0].modes = vec![mode(50.0), mode(200.0)];
     let found = c2c::PROBE.open(&asked, lab).unwrap().derive(&seen);
-    let modes: Vec<&Finding> = found.iter().filter(|f| f.metric.name() == "c2c.modes").collect();
+    let modes: Vec<&Finding> = found.iter().filter(|f| f.quantity.name() == "c2c.modes").collect();
     assert_eq!((modes.len(), &modes[0].evidence), (1, &vec![seen[0].step.clone()]));
     assert!((modes[0].value.unwrap() - 4.0).abs() < 0.1);
     let note = modes[0].noted(&codes::distances_in_turn).unwrap();
@@ -218,7 +212,7 @@ fn preemption_is_seen_and_does_not_move_the_median() {
     let mut host = SimHost::new(Synth { smt: 1, ..Synth::default() }.machine().unwrap(), Vec::new(), options);
     let request = request(Effort::Quick, None, serde_json::Value::Null);
     let experiment = run_experiment(&c2c::PROBE, &request, &mut host, &mut ()).unwrap();
-    let labels = [(Key::Relation, "LLC"), (Key::Statistic, "median")];
+    let labels = [("relation", "LLC"), ("statistic", "median")];
     assert!((value(&experiment, "c2c.relation", &labels) / 60.0 - 1.0).abs() < 0.03);
     assert!(experiment.observations.iter().any(|o| o.disturbance.involuntary_switches > 0));
 }

@@ -27,7 +27,7 @@ fn measured(seed: u64, warmth: Option<Warmth>) -> Experiment {
 }
 
 fn of<'a>(experiment: &'a Experiment, metric: &str, tier: &str) -> Option<&'a Finding> {
-    experiment.findings.iter().find(|f| f.metric.name() == metric && f.labels.tier_name() == Some(tier))
+    experiment.findings.iter().find(|f| f.quantity.name() == metric && f.labels.tier_name() == Some(tier))
 }
 
 /// The planted mean of the first 0.25 ms, as a factor on the settled time.
@@ -57,7 +57,7 @@ fn a_planted_warm_up_is_the_cold_figure_and_the_time_that_half_of_it_takes() {
             experiment
                 .findings
                 .iter()
-                .filter(|f| f.metric.name() == "latency.tail")
+                .filter(|f| f.quantity.name() == "latency.tail")
                 .all(|f| f.labels.tier() != Some(Tier::Cold))
         );
     }

@@ -55,7 +55,7 @@ fn the_rows_of_all_tiers_come_within_ten_seconds_however_large_the_last_cache_is
             let last = visits.map(|visit| visit.at).fold(0.0, f64::max);
             assert!(last < PATIENCE, "{what}: {last:.1} s");
             for tier in tiers {
-                let mut rows = first.findings.iter().filter(|f| f.metric == quantity);
+                let mut rows = first.findings.iter().filter(|f| f.quantity == quantity);
                 let row = rows.find(|f| f.labels.tier_name() == Some(tier));
                 assert!(row.is_some_and(|row| row.value.is_some()), "{what}: {tier}: {row:?}");
             }

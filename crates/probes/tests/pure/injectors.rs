@@ -148,7 +148,7 @@ fn a_load_that_always_pauses_is_not_the_latency_without_pauses() {
             params["delays"] = serde_json::json!([0, 1000]);
         }
         let experiment = run_experiment(&loaded::PROBE, &request(None, params), &mut host(), &mut ()).unwrap();
-        experiment.findings.iter().any(|f| f.metric == Quantity::LoadedSaturated)
+        experiment.findings.iter().any(|f| f.quantity == Quantity::LoadedSaturated)
     };
     assert!(!found(2000.into()) && found(0.into()) && found(serde_json::Value::Null));
 }
@@ -170,8 +170,8 @@ fn bandwidth_has_the_sum_of_its_groups_and_each_of_them() {
     let request = Request { probe: "bandwidth".into(), ..request(None, serde_json::json!({ "traffic": traffic })) };
     let experiment = run_experiment(&bandwidth::PROBE, &request, &mut host(), &mut ()).unwrap();
     assert_eq!(experiment.observations.len(), 1, "nothing else is measured");
-    let value = |metric: Quantity, part: Option<&str>| {
-        let is = |f: &&Finding| f.metric == metric && f.labels.part() == part;
+    let value = |quantity: Quantity, part: Option<&str>| {
+        let is = |f: &&Finding| f.quantity == quantity && f.labels.part() == part;
         experiment.findings.iter().find(is).unwrap().value.unwrap()
     };
     let sum = value(Quantity::Bandwidth, None);

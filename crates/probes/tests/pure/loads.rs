@@ -17,11 +17,11 @@ fn a_remote_ramp_finds_the_ceiling_of_its_link() {
         let ceilings = Ceilings { link, ..Ceilings::default() };
         let experiment =
             run(&scale::PROBE, &machine, &request("scale", Effort::Standard, seed, serde_json::Value::Null), ceilings);
-        let ceiling = found(&experiment, "scale.ceiling", &[(Key::Place, "remote")]);
+        let ceiling = found(&experiment, "scale.ceiling", &[("place", "remote")]);
         assert!(ceiling.labels.limit() == Some("link"), "{ceiling:#?}");
         assert!((ceiling.value.unwrap() / link - 1.0).abs() < 0.02, "seed {seed}: {:?} of {link}", ceiling.value);
         assert_eq!(ceiling.verdict.grade, Grade::Trusted);
-        let local = found(&experiment, "scale.ceiling", &[(Key::Place, "local")]);
+        let local = found(&experiment, "scale.ceiling", &[("place", "local")]);
         assert!(local.labels.limit() == Some("core"), "eight cores do not fill 245 GB/s: {local:#?}");
     }
 }
@@ -32,13 +32,13 @@ fn a_local_ramp_ends_at_its_memory_and_the_knee_is_where_the_cores_fill_it() {
     let ceilings = Ceilings { node: Some(100e9), ..Ceilings::default() };
     let experiment =
         run(&scale::PROBE, &machine, &request("scale", Effort::Standard, 3, serde_json::Value::Null), ceilings);
-    let ceiling = found(&experiment, "scale.ceiling", &[(Key::Place, "local")]);
+    let ceiling = found(&experiment, "scale.ceiling", &[("place", "local")]);
     assert!(ceiling.labels.limit() == Some("memory"), "{ceiling:#?}");
     assert!((ceiling.value.unwrap() / 100e9 - 1.0).abs() < 0.02);
     // A core has 20.2 GB/s: thirty lines of 64 bytes every 95 ns.
-    assert_eq!(found(&experiment, "scale.knee", &[(Key::Place, "local")]).value, Some(5.0));
+    assert_eq!(found(&experiment, "scale.knee", &[("place", "local")]).value, Some(5.0));
     // Caches serve a part of the chase's accesses, and so of its latency.
-    let lines = found(&experiment, "scale.in_flight", &[(Key::Place, "local")]).value.unwrap();
+    let lines = found(&experiment, "scale.in_flight", &[("place", "local")]).value.unwrap();
     assert!((22.0..31.0).contains(&lines), "{lines}");
 }
 
@@ -52,11 +52,11 @@ fn a_ramp_whose_last_core_adds_little_has_met_its_memory() {
         let ceilings = Ceilings { node: Some(150e9), ..Ceilings::default() };
         let experiment =
             run(&scale::PROBE, &machine, &request("scale", Effort::Standard, seed, serde_json::Value::Null), ceilings);
-        let ceiling = found(&experiment, "scale.ceiling", &[(Key::Place, "local")]);
+        let ceiling = found(&experiment, "scale.ceiling", &[("place", "local")]);
         let have = ceiling.noted(&codes::cores_have).unwrap();
         assert!(ceiling.labels.limit() == Some("memory") && have.data["last_adds"].is_number(), "{ceiling:#?}");
         assert!((ceiling.value.unwrap() / 150e9 - 1.0).abs() < 0.03, "{ceiling:#?}");
-        assert_eq!(found(&experiment, "scale.knee", &[(Key::Place, "local")]).value, Some(8.0));
+        assert_eq!(found(&experiment, "scale.knee", &[("place", "local")]).value, Some(8.0));
     }
     // Three cores ask for 60.6 GB/s: only that their siblings, who would bring a tenth more, bring nothing speaks of an
     // end.
@@ -65,7 +65,7 @@ fn a_ramp_whose_last_core_adds_little_has_met_its_memory() {
         let ceilings = Ceilings { node: Some(memory), ..Ceilings::default() };
         let experiment =
             run(&scale::PROBE, &machine, &request("scale", Effort::Standard, 1, serde_json::Value::Null), ceilings);
-        let ceiling = found(&experiment, "scale.ceiling", &[(Key::Place, "local")]);
+        let ceiling = found(&experiment, "scale.ceiling", &[("place", "local")]);
         assert_eq!(ceiling.labels.limit(), limit, "{ceiling:#?}");
         assert_eq!(ceiling.noted(&codes::cores_are_the_limit).is_some(), limit.is_some(), "{ceiling:#?}");
     }
@@ -83,9 +83,9 @@ fn shares_of_the_peak_are_those_of_the_node() {
     let shares = |machine: &Machine| -> Vec<(f64, Note)> {
         let request = request("scale", Effort::Quick, 1, serde_json::Value::Null);
         let experiment = run(&scale::PROBE, machine, &request, Ceilings::default());
-        let ceiling = found(&experiment, "scale.ceiling", &[(Key::Place, "local")]).value.unwrap();
+        let ceiling = found(&experiment, "scale.ceiling", &[("place", "local")]).value.unwrap();
         let of_peak =
-            |f: &&Finding| f.metric.name() == "scale.share" && f.labels.statistic() == Some("of theoretical peak");
+            |f: &&Finding| f.quantity.name() == "scale.share" && f.labels.statistic() == Some("of theoretical peak");
         let local = |f: &&Finding| f.labels.place() == Some(Distance::Local);
         let shares = experiment.findings.iter().filter(of_peak).filter(local);
         shares.map(|f| (ceiling / f.value.unwrap(), f.noted(&codes::share_of_peak).unwrap().clone())).collect()
@@ -113,7 +113,7 @@ fn notes_of_a_curve_count_its_loaded_points_and_know_whether_one_is_idle() {
     let experiment = run_experiment(&loaded::PROBE, &request, &mut host, &mut ()).unwrap();
     let local = |metric: &str, findings: &[Finding]| -> Note {
         let found =
-            findings.iter().find(|f| f.metric.name() == metric && f.labels.place() == Some(Distance::Local)).unwrap();
+            findings.iter().find(|f| f.quantity.name() == metric && f.labels.place() == Some(Distance::Local)).unwrap();
         found.notes[0].clone()
     };
     let is_load = |o: &&Observation| o.labels.is_for(Purpose::Load) && o.labels.place() == Some(Distance::Local);
@@ -153,15 +153,12 @@ fn a_ramp_cut_off_says_so_and_claims_no_more_than_it_saw() {
         let experiment = run(&scale::PROBE, &machine, &request, ceilings.clone());
         for place in ["local", "remote"] {
             let points = experiment.observations.iter().filter(|o| {
-                o.labels.is_for(Purpose::Scaling) && o.labels.word(Key::Place) == Some(place) && o.value.is_some()
+                o.labels.is_for(Purpose::Scaling) && o.labels.place_name() == Some(place) && o.value.is_some()
             });
             let points: Vec<(u64, f64)> = points.map(|o| (o.labels.threads().unwrap(), o.value.unwrap())).collect();
             let Some((last, _)) = points.iter().copied().max_by_key(|(threads, _)| *threads) else { continue };
             let of = |metric: &str| {
-                experiment
-                    .findings
-                    .iter()
-                    .find(|f| f.metric.name() == metric && f.labels.word(Key::Place) == Some(place))
+                experiment.findings.iter().find(|f| f.quantity.name() == metric && f.labels.place_name() == Some(place))
             };
             let ceiling = of("scale.ceiling").unwrap();
             let cut = ceiling.noted(&codes::ramp_cut_off);
@@ -183,7 +180,7 @@ fn a_ramp_cut_off_says_so_and_claims_no_more_than_it_saw() {
                 assert!((ceiling.value.unwrap() / 25e9 - 1.0).abs() < 0.02, "seed {seed}: {ceiling:#?}");
                 assert!(ceiling.labels.statistic().is_none(), "seed {seed}: {ceiling:#?}");
                 // It is the link's if the local ramp came above it, however far that went.
-                let local = found(&experiment, "scale.ceiling", &[(Key::Place, "local")]).value.unwrap();
+                let local = found(&experiment, "scale.ceiling", &[("place", "local")]).value.unwrap();
                 assert_eq!(ceiling.labels.limit() == Some("link"), 25e9 < 0.93 * local, "seed {seed}: {ceiling:#?}");
             }
         }
@@ -200,7 +197,7 @@ fn a_curve_without_a_load_has_no_knee() {
         request.scope.max_seconds = Some(seconds);
         let ceilings = Ceilings { node: Some(120e9), link: 200e9, knee: 0.7, ..Ceilings::default() };
         let experiment = run(&loaded::PROBE, &server(16, 1), &request, ceilings);
-        for knee in experiment.findings.iter().filter(|f| f.metric.name() == "loaded.knee") {
+        for knee in experiment.findings.iter().filter(|f| f.quantity.name() == "loaded.knee") {
             assert!(knee.evidence.len() > 1, "{seconds} s: {knee:#?}");
         }
     }
@@ -212,11 +209,11 @@ fn a_remote_load_is_bounded_by_the_link() {
     let ceilings = Ceilings { link: 40e9, ..Ceilings::default() };
     let params = serde_json::json!({ "mixes": ["read"] });
     let experiment = run(&loaded::PROBE, &machine, &request("loaded-latency", Effort::Standard, 4, params), ceilings);
-    let most = found(&experiment, "loaded.most", &[(Key::Place, "remote")]).value.unwrap();
+    let most = found(&experiment, "loaded.most", &[("place", "remote")]).value.unwrap();
     assert!((most / 40e9 - 1.0).abs() < 0.03, "{most}");
     let (local, remote) = (
-        found(&experiment, "loaded.unloaded", &[(Key::Place, "local")]).value.unwrap(),
-        found(&experiment, "loaded.unloaded", &[(Key::Place, "remote")]).value.unwrap(),
+        found(&experiment, "loaded.unloaded", &[("place", "local")]).value.unwrap(),
+        found(&experiment, "loaded.unloaded", &[("place", "remote")]).value.unwrap(),
     );
     assert!(remote > 1.5 * local, "{local} {remote}");
 }
@@ -228,11 +225,11 @@ fn overload_is_named_and_kept() {
     let params = serde_json::json!({ "mixes": ["read"] });
     let experiment =
         run(&loaded::PROBE, &machine, &request("loaded-latency", Effort::Standard, 5, params.clone()), ceilings);
-    let lost = found(&experiment, "loaded.overload", &[(Key::Place, "local")]);
+    let lost = found(&experiment, "loaded.overload", &[("place", "local")]);
     assert!((0.1..0.3).contains(&lost.value.unwrap()), "{lost:#?}");
     let calm =
         run(&loaded::PROBE, &machine, &request("loaded-latency", Effort::Standard, 5, params), Ceilings::default());
-    assert!(calm.findings.iter().all(|f| f.metric.name() != "loaded.overload"));
+    assert!(calm.findings.iter().all(|f| f.quantity.name() != "loaded.overload"));
 }
 
 #[test]
@@ -253,11 +250,11 @@ fn plans_of_large_machines_are_small_and_memory_without_cpus_is_asked_for() {
         &request("loaded-latency", Effort::Standard, 2, serde_json::json!({ "mixes": ["read"] })),
         Ceilings::default(),
     );
-    let most = found(&experiment, "loaded.most", &[(Key::Place, "far")]).value.unwrap();
+    let most = found(&experiment, "loaded.most", &[("place", "far")]).value.unwrap();
     assert!((15e9..26.5e9).contains(&most), "three cores 250 ns away: {most}");
     let ramps =
         run(&scale::PROBE, &small, &request("scale", Effort::Quick, 2, serde_json::Value::Null), Ceilings::default());
-    assert!(found(&ramps, "scale.ceiling", &[(Key::Place, "far")]).value.is_some());
+    assert!(found(&ramps, "scale.ceiling", &[("place", "far")]).value.is_some());
 }
 
 #[test]

@@ -233,7 +233,7 @@ fn remote_memory_is_farther_and_slower() {
         assert!(value(&run, "latency", from, far) > 1.5 * value(&run, "latency", from, near));
         assert!(value(&run, "read", from, far) < value(&run, "read", from, near));
     }
-    let far: Vec<&Finding> = run.findings.iter().filter(|f| f.metric.name() == "matrix.far").collect();
+    let far: Vec<&Finding> = run.findings.iter().filter(|f| f.quantity.name() == "matrix.far").collect();
     assert_eq!(far.len(), 2 * 2, "{far:?}");
     for found in far {
         let slower = found.value.unwrap();
@@ -248,8 +248,8 @@ fn remote_memory_is_farther_and_slower() {
     let parts: f64 = mixed.parts.iter().map(|p| p.value.unwrap()).sum();
     assert_eq!(mixed.parts.iter().map(|p| p.name.as_str()).collect::<Vec<_>>(), ["local", "remote"]);
     assert!((parts / mixed.value.unwrap() - 1.0).abs() < 0.02, "{parts}");
-    assert!(run.findings.iter().any(|f| f.metric.name() == "mixed.against_local" && f.value.is_some()));
-    assert_eq!(run.findings.iter().filter(|f| f.metric.name() == "bandwidth.part").count(), 2 * 2);
+    assert!(run.findings.iter().any(|f| f.quantity.name() == "mixed.against_local" && f.value.is_some()));
+    assert_eq!(run.findings.iter().filter(|f| f.quantity.name() == "bandwidth.part").count(), 2 * 2);
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn a_slow_direction_and_a_slow_node_are_named() {
     // From node 0 the other socket is farther than the other way round.
     machine.nodes[0].distances.insert(1, 32);
     let found = run(machine, Effort::Quick, Value::Null).findings;
-    let named: Vec<&Finding> = found.iter().filter(|f| f.metric.name() == "matrix.asymmetry").collect();
+    let named: Vec<&Finding> = found.iter().filter(|f| f.quantity.name() == "matrix.asymmetry").collect();
     assert_eq!(named.len(), 2, "{named:?}");
     let latency = named.iter().find(|f| f.labels.op() == Some("latency")).unwrap();
     assert!((latency.value.unwrap() - 32.0 / 21.0).abs() < 0.05, "{latency:?}");
@@ -278,7 +278,7 @@ fn a_slow_direction_and_a_slow_node_are_named() {
     let says = machine.nodes[4].hmat.clone();
     machine.nodes[1].hmat = says;
     let found = run(machine, Effort::Quick, json!({"ops": ["latency"]})).findings;
-    let uneven: Vec<&Finding> = found.iter().filter(|f| f.metric.name() == "matrix.uneven").collect();
+    let uneven: Vec<&Finding> = found.iter().filter(|f| f.quantity.name() == "matrix.uneven").collect();
     assert!(
         uneven
             .iter()
@@ -295,7 +295,7 @@ fn the_best_weights_are_found_and_refined() {
         Effort::Standard,
         json!({"policies": ["bind", "weighted"], "ops": ["read"], "cpu_nodes": "0"}),
     );
-    let best = run.findings.iter().find(|f| f.metric.name() == "interleave.best").unwrap();
+    let best = run.findings.iter().find(|f| f.quantity.name() == "interleave.best").unwrap();
     let swept: Vec<f64> =
         run.observations.iter().filter(|o| o.labels.weights().is_some()).filter_map(|o| o.value).collect();
     assert!(swept.len() > 6, "points were added beside the best");
@@ -314,7 +314,7 @@ fn the_best_weights_are_found_and_refined() {
 #[test]
 fn a_footprint_that_caches_hold_is_doubted() {
     let run = run(two_sockets(), Effort::Quick, json!({"ops": ["latency"], "size": 1 << 20}));
-    let cells: Vec<&Finding> = run.findings.iter().filter(|f| f.metric.name() == "latency").collect();
+    let cells: Vec<&Finding> = run.findings.iter().filter(|f| f.quantity.name() == "latency").collect();
     assert_eq!(cells.len(), 4);
     for cell in cells {
         assert!(
@@ -340,7 +340,7 @@ fn far_memory_adds_its_bandwidth_where_shares_fit() {
     };
     let params = json!({"policies": ["bind", "weighted"], "ops": ["read"]});
     let run = run(synth.machine().unwrap(), Effort::Quick, params);
-    let best = run.findings.iter().find(|f| f.metric.name() == "interleave.best").unwrap();
+    let best = run.findings.iter().find(|f| f.quantity.name() == "interleave.best").unwrap();
     let gain = best.value.unwrap() / value(&run, "read", "node:0", 0);
     assert!((1.05..1.12).contains(&gain), "{gain}: {best:?}");
     let weights = best.labels.weights().unwrap();

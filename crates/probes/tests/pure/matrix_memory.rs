@@ -111,7 +111,7 @@ fn a_shared_buffer_is_judged_by_its_own_size() {
     let doubted = |buffer: &str| {
         let seen = run(machine.clone(), json!({"ops": ["read"], "buffer": buffer, "size": size, "policies": ["bind"]}));
         let is_doubt = |reason: &Reason| matches!(reason, Reason::CachesAnswer { bytes, .. } if bytes.0 == size);
-        let rates = seen.findings.iter().filter(|f| f.metric.name() == "bandwidth");
+        let rates = seen.findings.iter().filter(|f| f.quantity.name() == "bandwidth");
         rates.map(|f| f.verdict.reasons.iter().any(is_doubt)).collect::<Vec<_>>()
     };
     assert_eq!((doubted("shared"), doubted("own")), (vec![true; 4], vec![false; 4]));
@@ -140,7 +140,7 @@ fn the_bytes_used_are_shown_beside_those_that_move() {
     let ops = ["read", "write.cached", "read.random8", "write.random8"];
     let seen = run(server(16), json!({"ops": ops, "policies": ["bind"], "cpu_nodes": "0", "targets": "0"}));
     let used = |op: &str| {
-        let is = |f: &&tiermark_model::Finding| f.metric.name() == "matrix.used" && f.labels.op() == Some(op);
+        let is = |f: &&tiermark_model::Finding| f.quantity.name() == "matrix.used" && f.labels.op() == Some(op);
         seen.findings.iter().find(is).map(|f| f.value.unwrap())
     };
     // An ordinary store moves its line twice: read before it is written.
@@ -149,7 +149,7 @@ fn the_bytes_used_are_shown_beside_those_that_move() {
     // A buffer of sysbench's size lies in L1: no line of memory moves.
     let small = json!({"ops": ops, "policies": ["bind"], "size": 4096, "peak": 40e9});
     let small = run(server(16), small).findings;
-    let of_lines = |f: &&tiermark_model::Finding| ["matrix.used", "matrix.share"].contains(&f.metric.name());
+    let of_lines = |f: &&tiermark_model::Finding| ["matrix.used", "matrix.share"].contains(&f.quantity.name());
     assert!(!small.is_empty() && !small.iter().any(|f| of_lines(&f)), "{small:#?}");
 }
 

@@ -29,7 +29,7 @@ fn a_private_cache_costs_nothing_however_busy_the_core_is() {
         let alone =
             rows().find(|o| o.labels.beside() == Some("nothing") && o.labels.tier() == Some(Tier::Cache(1))).unwrap();
         assert!(alone.value > alone.min.map(|least| 1.05 * least) && alone.edge.is_none(), "{:?}", alone.value);
-        let of_l1 = |f: &&Finding| f.metric.name() == "neighbour.cost" && f.labels.tier() == Some(Tier::Cache(1));
+        let of_l1 = |f: &&Finding| f.quantity.name() == "neighbour.cost" && f.labels.tier() == Some(Tier::Cache(1));
         costs.extend(experiment.findings.iter().filter(of_l1).map(|found| found.value.unwrap()));
         // Medians of the same moments: as many visits to each.
         let visits: Vec<usize> = rows().map(|o| o.visits.len()).collect();
@@ -51,7 +51,7 @@ fn lightest_over_idle(neighbours: Neighbours, seed: u64) -> f64 {
     };
     let (idle, light) = (of(Purpose::Unloaded, None), of(Purpose::Load, Some(30_000)));
     assert!(idle.edge.is_none() && light.edge.is_none());
-    let told = experiment.findings.iter().find(|f| f.metric.name() == "loaded.unloaded").unwrap();
+    let told = experiment.findings.iter().find(|f| f.quantity.name() == "loaded.unloaded").unwrap();
     assert_eq!(told.value, idle.value);
     light.value.unwrap() / idle.value.unwrap()
 }
@@ -76,7 +76,7 @@ fn the_parts_of_a_mixed_cell_add_up_to_its_value() {
         let total = mixed.value.unwrap();
         let typical = mixed.typical.unwrap();
         assert!(typical.p10 <= total && total <= typical.p90, "{typical:?} of {total}");
-        let parts = experiment.findings.iter().filter(|f| f.metric.name() == "bandwidth.part");
+        let parts = experiment.findings.iter().filter(|f| f.quantity.name() == "bandwidth.part");
         let sum: f64 = parts.map(|f| f.value.unwrap()).sum();
         assert!((sum / total - 1.0).abs() < 0.02, "seed {seed}: parts {sum} of {total}");
     }

@@ -41,14 +41,14 @@ fn found(peak: f64, local: &[f64], remote: &[f64]) -> Vec<Finding> {
 }
 
 fn ceiling<'a>(findings: &'a [Finding], place: &str) -> &'a Finding {
-    let fits = |f: &&Finding| f.metric == Quantity::ScaleCeiling && f.labels.word(Key::Place) == Some(place);
+    let fits = |f: &&Finding| f.quantity == Quantity::ScaleCeiling && f.labels.place_name() == Some(place);
     findings.iter().find(fits).unwrap_or_else(|| panic!("no ceiling, {place}: {findings:#?}"))
 }
 
 /// A share in percent, and the rate it is of.
 fn share(findings: &[Finding], place: &str, of: &str) -> Option<(f64, f64)> {
     let fits = |f: &&Finding| {
-        f.metric == Quantity::ScaleShare && f.labels.word(Key::Place) == Some(place) && f.labels.statistic() == Some(of)
+        f.quantity == Quantity::ScaleShare && f.labels.place_name() == Some(place) && f.labels.statistic() == Some(of)
     };
     let found = findings.iter().find(fits)?;
     Some(((found.value? * 100.0).round(), found.notes[0].data["bytes_per_second"].as_f64()?))
@@ -81,7 +81,7 @@ fn readers_across_the_link_fill_it() {
         assert!(remote.noted(&codes::link_is_nearest).is_some(), "{remote:#?}");
         assert_eq!(share(&findings, "remote", "of link"), Some((86.0, LINK)));
         assert_eq!(share(&findings, "remote", "of theoretical peak"), Some((49.0, 2.0 * CHANNEL)));
-        let knee = findings.iter().find(|f| f.metric == Quantity::ScaleKnee).unwrap();
+        let knee = findings.iter().find(|f| f.quantity == Quantity::ScaleKnee).unwrap();
         assert_eq!(knee.value, Some(2.0));
     }
     // Had the memory one channel, it would be the nearer ceiling.
@@ -102,7 +102,7 @@ fn cells_of_a_matrix_are_shares_of_channel_and_link() {
     let findings = derived(&matrix::PROBE, params, rate);
     let share = |op: &str, node: u32, of: &str| {
         let fits = |f: &&Finding| {
-            f.metric == Quantity::MatrixShare
+            f.quantity == Quantity::MatrixShare
                 && f.labels.op() == Some(op)
                 && f.labels.from() == Some("node:0")
                 && f.labels.node() == Some(node)

@@ -45,7 +45,7 @@ fn two_nodes() -> Synth {
 
 /// The tiers of memory that a latency ladder has.
 fn memories(experiment: &Experiment) -> Vec<String> {
-    let ladder = experiment.findings.iter().filter(|f| f.metric == Quantity::Latency);
+    let ladder = experiment.findings.iter().filter(|f| f.quantity == Quantity::Latency);
     let ladder = ladder.filter(|f| f.labels.is_for(Purpose::Ladder));
     let tiers = ladder.filter_map(|f| f.labels.tier_name()).filter(|tier| !tier.starts_with('L'));
     tiers.map(str::to_owned).collect()
@@ -109,7 +109,7 @@ fn memory_behind_a_memory_side_cache_is_a_tier_of_its_own() {
     request.scope.max_seconds = Some(60.0);
     let experiment = measured(&machine, &request);
     let value = |tier: &str| {
-        let mut found = experiment.findings.iter().filter(|f| f.metric == Quantity::Latency);
+        let mut found = experiment.findings.iter().filter(|f| f.quantity == Quantity::Latency);
         let found = found.find(|f| f.labels.tier_name() == Some(tier)).unwrap();
         (found.labels.bytes().unwrap(), found.value.unwrap())
     };

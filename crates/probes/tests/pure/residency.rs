@@ -44,16 +44,16 @@ fn half_life(found: &[Finding], bytes: u64) -> &Finding {
 
 fn half_life_of<'a>(used: &str, found: &'a [Finding], bytes: u64) -> Option<&'a Finding> {
     let here = |f: &&Finding| f.labels.used() == Some(used) && f.labels.bytes() == Some(bytes);
-    found.iter().filter(|f| f.metric == Quantity::ResidencyHalfLife).find(here)
+    found.iter().filter(|f| f.quantity == Quantity::ResidencyHalfLife).find(here)
 }
 
 fn only<'a>(found: &'a [Finding], metric: &str) -> &'a Finding {
-    found.iter().find(|f| f.metric.name() == metric && f.labels.used() != Some("once")).unwrap()
+    found.iter().find(|f| f.quantity.name() == metric && f.labels.used() != Some("once")).unwrap()
 }
 
 /// The limit of what is used once or again, and what it is noted to mean.
 fn limit_of<'a>(used: &str, found: &'a [Finding]) -> (&'a str, &'a Finding) {
-    let is_it = |f: &&Finding| f.metric == Quantity::ResidencyLimit && f.labels.used() == Some(used);
+    let is_it = |f: &&Finding| f.quantity == Quantity::ResidencyLimit && f.labels.used() == Some(used);
     let limit = found.iter().find(is_it).unwrap();
     (limit.labels.limit().unwrap(), limit)
 }
@@ -62,7 +62,7 @@ fn limit_of<'a>(used: &str, found: &'a [Finding]) -> (&'a str, &'a Finding) {
 fn held(used: &str, found: &[Finding], wait: u64) -> Vec<f64> {
     let is_it = |f: &&Finding| {
         let at = f.labels.wait() == Some(wait) && f.labels.used() == Some(used);
-        f.metric == Quantity::ResidencyHeld && at
+        f.quantity == Quantity::ResidencyHeld && at
     };
     found.iter().filter(is_it).map(|f| f.value.unwrap()).collect()
 }

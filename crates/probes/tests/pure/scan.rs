@@ -33,7 +33,7 @@ fn plan(scope: Scope, chunk: Option<u64>) -> Result<Plan, Refusal> {
 
 /// The regions that are named slow.
 fn slow(experiment: &Experiment) -> BTreeSet<u64> {
-    let found = experiment.findings.iter().filter(|f| f.metric == Quantity::ScanSlow);
+    let found = experiment.findings.iter().filter(|f| f.quantity == Quantity::ScanSlow);
     found.map(|f| f.labels.region().unwrap()).collect()
 }
 
@@ -47,7 +47,8 @@ fn a_slow_region_is_found_and_even_memory_raises_no_alarm() {
             let options = SimOptions { slow_allocation: Some((seed, 1.3)), ..options };
             let experiment = run(options);
             assert_eq!(slow(&experiment).len(), 1, "seed {seed}, noise {noise}: {:#?}", slow(&experiment));
-            let found: Vec<&Finding> = experiment.findings.iter().filter(|f| f.metric == Quantity::ScanSlow).collect();
+            let found: Vec<&Finding> =
+                experiment.findings.iter().filter(|f| f.quantity == Quantity::ScanSlow).collect();
             for found in found {
                 assert!((found.value.unwrap() - 1.3).abs() < 0.1, "{found:#?}");
             }
@@ -73,7 +74,7 @@ fn every_region_has_memory_of_its_own_and_both_numbers_of_it() {
     assert!(regions.len() > 16, "{regions:?}");
     assert_eq!(experiment.observations.len(), 2 * regions.len());
     assert!(experiment.observations.iter().all(|o| o.value.is_some() && o.allocations == 1), "{experiment:#?}");
-    let medians: Vec<&Finding> = experiment.findings.iter().filter(|f| f.metric == Quantity::ScanMedian).collect();
+    let medians: Vec<&Finding> = experiment.findings.iter().filter(|f| f.quantity == Quantity::ScanMedian).collect();
     assert_eq!(medians.len(), 4, "two nodes, two numbers");
 }
 

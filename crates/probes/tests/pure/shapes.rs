@@ -45,7 +45,7 @@ fn beside() -> serde_json::Value {
 
 /// The finding of a name and a tier (empty: without one).
 fn find<'a>(findings: &'a [Finding], metric: &str, tier: &str) -> &'a Finding {
-    let here = |f: &&Finding| f.metric.name() == metric && f.labels.tier_name().unwrap_or_default() == tier;
+    let here = |f: &&Finding| f.quantity.name() == metric && f.labels.tier_name().unwrap_or_default() == tier;
     findings.iter().find(here).unwrap_or_else(|| panic!("no {metric} of '{tier}' in {findings:#?}"))
 }
 
@@ -129,7 +129,7 @@ fn siblings_share_what_other_cores_do_not() {
         [("sibling", "L1", true), ("sibling", "L2", true), ("same L3", "L1", false), ("same L3", "L3", true)]
     {
         let here = |f: &&Finding| {
-            f.metric.name() == "geometry.shared"
+            f.quantity.name() == "geometry.shared"
                 && f.labels.tier_name() == Some(tier)
                 && f.labels.relation() == Some(relation)
         };
@@ -159,7 +159,7 @@ fn translation_buffers_are_found_exactly() {
         let found = findings(&tlb::PROBE, serde_json::json!({ "pages": ["base", "thp"] }), noisy(seed, core.clone()));
         let of = |metric: &str, tier: &str, page: &str| {
             let here = |f: &&Finding| {
-                f.metric.name() == metric && f.labels.tier_name() == Some(tier) && f.labels.page() == Some(page)
+                f.quantity.name() == metric && f.labels.tier_name() == Some(tier) && f.labels.page() == Some(page)
             };
             found.iter().find(here).cloned().unwrap_or_else(|| panic!("no {metric} {tier} {page} in {found:#?}"))
         };
@@ -217,7 +217,7 @@ fn a_ratio_is_as_uncertain_as_what_it_is_made_of() {
         let width = |half: f64| {
             let found = derived_again(probe, &params, |o| widen(o, half))
                 .into_iter()
-                .find(|f| f.metric.name() == metric)
+                .find(|f| f.quantity.name() == metric)
                 .unwrap();
             let interval = found.interval.unwrap();
             assert!(interval.low <= found.value.unwrap() && found.value.unwrap() <= interval.high, "{found:?}");
@@ -231,7 +231,7 @@ fn a_ratio_is_as_uncertain_as_what_it_is_made_of() {
 #[test]
 fn numbers_without_ground_are_not_given() {
     let wide = derived_again(&granularity::PROBE, &serde_json::Value::Null, |o| widen(o, 0.45));
-    let shares = wide.iter().filter(|f| f.metric.name() == "granularity.useful");
+    let shares = wide.iter().filter(|f| f.quantity.name() == "granularity.useful");
     assert!(shares.clone().count() > 0);
     for share in shares {
         assert_eq!((share.value, share.verdict.grade), (None, Grade::Invalid));
@@ -247,7 +247,7 @@ fn numbers_without_ground_are_not_given() {
     assert!(l3.verdict.reasons.iter().any(|reason| matches!(reason, Reason::FewPoints { points: 1, .. })), "{l3:?}");
     // Times of pages that scatter more than translation costs.
     let scattered = derived_again(&tlb::PROBE, &serde_json::Value::Null, |o| widen(o, 0.45));
-    let entries: Vec<&Finding> = scattered.iter().filter(|f| f.metric.name() == "tlb.entries").collect();
+    let entries: Vec<&Finding> = scattered.iter().filter(|f| f.quantity.name() == "tlb.entries").collect();
     assert!(!entries.is_empty() && entries.iter().all(|f| f.value.is_none() && f.interval.is_none()), "{entries:?}");
 }
 
@@ -267,7 +267,7 @@ fn without_the_latency_of_one_chain_nothing_is_said_to_be_in_flight() {
 #[test]
 fn eight_bytes_of_a_line_are_an_eighth_of_it() {
     let found = findings(&granularity::PROBE, serde_json::Value::Null, noisy(1, SimCore::default()));
-    let shares: Vec<&Finding> = found.iter().filter(|f| f.metric.name() == "granularity.useful").collect();
+    let shares: Vec<&Finding> = found.iter().filter(|f| f.quantity.name() == "granularity.useful").collect();
     // Reading and writing, on base and on huge pages.
     assert_eq!(shares.len(), 4, "{found:#?}");
     for f in shares {
@@ -280,7 +280,7 @@ fn a_neighbour_is_measured_beside() {
     let found = findings(&loaded::PROBE, beside(), noisy(1, SimCore::default()));
     let cost = |tier: &str, beside: &str| {
         let here = |f: &&Finding| {
-            f.metric.name() == "neighbour.cost"
+            f.quantity.name() == "neighbour.cost"
                 && f.labels.tier_name() == Some(tier)
                 && f.labels.beside() == Some(beside)
         };
@@ -291,7 +291,7 @@ fn a_neighbour_is_measured_beside() {
         assert!(cost("L3", beside) > 0.25, "a shared one is: {beside}");
     }
     let rates =
-        found.iter().filter(|f| f.metric.name() == "neighbour.rate" && f.value.is_some_and(|v| v > 1e9)).count();
+        found.iter().filter(|f| f.quantity.name() == "neighbour.rate" && f.value.is_some_and(|v| v > 1e9)).count();
     assert_eq!(rates, 16, "four neighbours beside four tiers");
 }
 

@@ -1,7 +1,7 @@
 //! What probes find on hundreds of simulated machines: knees of loaded curves, and sizes of tiers.
 
 use crate::common::{findings, found, request, run, seeds, server};
-use tiermark_model::{Effort, Finding, KIB, Key, MIB, Purpose, testing};
+use tiermark_model::{Effort, Finding, KIB, MIB, Purpose, testing};
 use tiermark_probes::{latency, loaded};
 use tiermark_sim::{Ceilings, SimCache, SimCore};
 
@@ -13,7 +13,7 @@ fn knee_is_found(effort: Effort, seed: u64, points: usize) {
     let ceilings = Ceilings { node: Some(node), link, knee, ..Ceilings::default() };
     let params = serde_json::json!({ "mixes": ["read"], "target_ns": 150.0 });
     let experiment = run(&loaded::PROBE, &machine, &request("loaded-latency", effort, seed, params), ceilings);
-    let local = [(Key::Place, "local")];
+    let local = [("place", "local")];
     let at = found(&experiment, "loaded.knee", &local);
     let truth = knee * node;
     let off = at.value.map_or(f64::NAN, |value| value / truth - 1.0);
@@ -53,7 +53,7 @@ fn the_knee_of_a_quick_curve_is_where_the_memory_has_it() {
 fn sizes(effort: Effort, core: SimCore, seed: u64) -> Vec<Finding> {
     findings(&latency::PROBE, serde_json::Value::Null, effort, core, seed)
         .into_iter()
-        .filter(|f| f.metric.name() == "tier.size")
+        .filter(|f| f.quantity.name() == "tier.size")
         .collect()
 }
 

@@ -47,7 +47,7 @@ fn an_hour_of_sound_memory_has_no_error_and_is_compared_as_a_whole() {
     }
     assert_eq!(soak.phases.len(), 8);
     assert!(soak.samples.len() <= 700, "{}", soak.samples.len());
-    let value = |quantity| experiment.findings.iter().find(|f| f.metric == quantity).and_then(|f| f.value);
+    let value = |quantity| experiment.findings.iter().find(|f| f.quantity == quantity).and_then(|f| f.value);
     assert_eq!((value(Quantity::SoakWrong), value(Quantity::SoakSlower)), (Some(0.0), Some(0.0)));
 }
 

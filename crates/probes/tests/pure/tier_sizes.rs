@@ -86,7 +86,7 @@ fn figures_follow_soon_after_the_memory_is_filled() {
 
 /// The footprints that a tier was measured at.
 fn footprints(found: &[Finding], metric: &str, tier: &str) -> Vec<u64> {
-    let here = found.iter().filter(|f| f.metric.name() == metric && f.labels.tier_name() == Some(tier));
+    let here = found.iter().filter(|f| f.quantity.name() == metric && f.labels.tier_name() == Some(tier));
     let mut sizes: Vec<u64> = here.filter_map(|f| f.labels.bytes()).collect();
     sizes.dedup();
     sizes

@@ -22,7 +22,7 @@ pub(super) fn hierarchy(run: &Run) -> Page {
     let shown: Vec<Text> = levels.iter().filter_map(|level| cache(level.tier, run)).collect();
     // Where no cache shows, the table has no strides.
     let caches: Vec<Text> = if shown.is_empty() { shown } else { shown.into_iter().chain(not_resolved(run)).collect() };
-    let line = run.findings().find(|f| f.metric == Quantity::GeometryLine).and_then(|f| f.value);
+    let line = run.findings().find(|f| f.quantity == Quantity::GeometryLine).and_then(|f| f.value);
     let measured = line.map(|bytes| format!("lines of {bytes:.0} bytes"));
     // Where prefetchers help small strides, they do not show a line.
     let declared = run.machine.data_caches().find(|cache| cache.level == 1).and_then(|cache| cache.line_bytes);
@@ -126,7 +126,7 @@ fn not_resolved(run: &Run) -> Vec<Text> {
 /// What the tables show of a cache: size and ways; `None` where neither has a number.
 fn cache(tier: Tier, run: &Run) -> Option<Text> {
     let find = |quantity: Quantity| -> Option<&Finding> {
-        run.findings().find(|f| f.metric == quantity && f.labels.tier() == Some(tier) && f.value.is_some())
+        run.findings().find(|f| f.quantity == quantity && f.labels.tier() == Some(tier) && f.value.is_some())
     };
     let about = |f: &Finding| if f.verdict.grade == Grade::Trusted { "" } else { "perhaps " };
     let size = find(Quantity::GeometrySize).and_then(|f| Some(text![about(f), resolved(f, f.value?)]));
@@ -142,16 +142,16 @@ fn primitive(op: &str, run: &Run) -> Option<Text> {
     let found: Vec<&Finding> = found.filter(|f| f.value.is_some()).collect();
     let marked = |f: &Finding, value: Number| graded(Some(value), &f.verdict, f.unit).words();
     if let Some((first, ns)) =
-        found.iter().find_map(|f| Some((f, f.value.filter(|_| f.metric == Quantity::OsLatency)?)))
+        found.iter().find_map(|f| Some((f, f.value.filter(|_| f.quantity == Quantity::OsLatency)?)))
     {
         let (over, unit) = time_unit(ns);
         return Some(text![format!("{op} "), marked(first, number(ns, Unit::Ns).in_time_of(ns)), format!(" {unit}")])
             .filter(|_| over > 0.0);
     }
-    let rates = || found.iter().filter(|f| f.metric == Quantity::OsBandwidth);
+    let rates = || found.iter().filter(|f| f.quantity == Quantity::OsBandwidth);
     let most = rates().filter_map(|f| f.value).reduce(f64::max)?;
     let near = rates().filter(|f| f.value.is_some_and(|rate| rate >= ON_LEVEL * most));
-    let knee = found.iter().find(|f| f.metric == Quantity::OsKnee);
+    let knee = found.iter().find(|f| f.quantity == Quantity::OsKnee);
     let at_knee = |knee: &&&Finding| {
         let is_of_curve = |f: &Finding| {
             f.labels.relation() == knee.labels.relation() && f.labels.capacity() == knee.labels.capacity()

@@ -86,7 +86,7 @@ fn table(rows: &[PlacementRow<'_>]) -> Page {
 fn full_link(row: &PlacementRow<'_>, run: &Run) -> Option<String> {
     let is_of_row = |f: &&Finding| {
         let labels = &f.labels;
-        f.metric == Quantity::MatrixShare
+        f.quantity == Quantity::MatrixShare
             && labels.statistic() == Some("of link")
             && (labels.from(), labels.node(), labels.op()) == (Some(row.from), Some(row.node), Some(row.work.op))
     };

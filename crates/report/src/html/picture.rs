@@ -161,7 +161,7 @@ fn measured(run: &Run, style: &Style) -> BTreeMap<(Tier, Spot), Measured> {
     for f in run.findings() {
         let (Some((tier, spot)), Some(shown)) = (place(f, &run.machine), number(f, style)) else { continue };
         let plain = f.labels.has_usual_layout();
-        let slot = match (&f.metric, f.labels.op(), f.labels.span()) {
+        let slot = match (&f.quantity, f.labels.op(), f.labels.span()) {
             (Quantity::Latency, ..) if plain => 0,
             (Quantity::Bandwidth, Some("read"), Some(Span::One)) => 1,
             (Quantity::Bandwidth, Some("read"), Some(Span::All)) => 2,
@@ -180,7 +180,7 @@ fn links(run: &Run, style: &Style) -> BTreeMap<(NodeId, NodeId), Measured> {
     for f in run.findings() {
         let (Some(ends), Some(shown)) = (ends(f, &run.machine), number(f, style)) else { continue };
         let here = links.entry(ends).or_default();
-        match (&f.metric, f.labels.op(), f.labels.span()) {
+        match (&f.quantity, f.labels.op(), f.labels.span()) {
             (Quantity::Latency, ..) => here.latency = here.latency.take().or(Some(shown)),
             (Quantity::Bandwidth, Some("read"), Some(Span::One)) => here.one = here.one.take().or(Some(shown)),
             (Quantity::Bandwidth, Some("read"), _) => here.all = here.all.take().or(Some(shown)),

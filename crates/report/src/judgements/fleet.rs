@@ -141,7 +141,7 @@ fn more(all: usize, listed: usize, what: &str) -> Page {
 fn spread(fleet: &Fleet, kind: &HostKind, own: &[&FleetHost], detail: Detail) -> Page {
     let is_main = |figure: &KindFigure| match figure.name.as_deref() {
         Some("read.dram.all" | "latency.dram" | "latency.l3" | "read.l3.one") => true,
-        _ => figure.metric.is_condition() || detail.is_all(),
+        _ => figure.quantity.is_condition() || detail.is_all(),
     };
     let names = kind_figure_names(kind);
     let shown: Vec<(usize, &KindFigure)> =

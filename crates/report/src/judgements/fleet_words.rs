@@ -12,7 +12,7 @@ const FACTORS: f64 = 1.0;
 pub(crate) fn difference(kind: &HostKind, host: &FleetHost, family: &str, deviation: f64) -> String {
     let is_of = |of: &&HostFigure| {
         let figure = usize::try_from(of.figure).ok().and_then(|at| kind.figures.get(at));
-        figure.is_some_and(|figure| figure.family == family && figure.metric.is_of_interruptions())
+        figure.is_some_and(|figure| figure.family == family && figure.quantity.is_of_interruptions())
     };
     let share = |share: f64| format!("{:.*} %", if share < 0.001 { 2 } else { 1 }, share * 100.0);
     match host.figures.iter().find(is_of) {
@@ -28,7 +28,7 @@ pub(crate) fn difference(kind: &HostKind, host: &FleetHost, family: &str, deviat
 #[must_use]
 pub fn kind_figure_names(kind: &HostKind) -> Vec<String> {
     let described: Vec<(&str, &Quantity, &Labels)> =
-        kind.figures.iter().map(|figure| (figure.probe.as_str(), &figure.metric, &figure.labels)).collect();
+        kind.figures.iter().map(|figure| (figure.probe.as_str(), &figure.quantity, &figure.labels)).collect();
     distinct_names(&described)
 }
 
@@ -43,7 +43,7 @@ mod tests {
         let words = |kind: &HostKind, host: &FleetHost, off| difference(kind, host, &kind.figures[0].family, off);
         host.figures[0].value = 0.04;
         assert_eq!(words(kind, host, 111.2), "+11120 %");
-        kind.figures[0].metric = Quantity::InterruptionsShare;
+        kind.figures[0].quantity = Quantity::InterruptionsShare;
         assert_eq!(words(kind, host, 111.2), "4.0 %, peers 0.04 %");
         assert_eq!(words(kind, host, 0.5), "+50.0 %");
     }

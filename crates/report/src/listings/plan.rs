@@ -4,11 +4,17 @@ mod primitives;
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{Before, Bytes, Key, NodeId, Plan, Refusal, Request, Role, Step};
+use tiermark_model::{Before, Bytes, LabelSet, NodeId, Plan, Refusal, Request, Role, Step};
 use tiermark_page::{Detail, Ink, Page, Table, heading, labelled, paragraph, seconds, space};
 
-use crate::{label_words, trouble};
+use crate::trouble;
 
+/// Labels that name no step.
+const UNNAMED: LabelSet = LabelSet::NONE.cpus().tier().total();
+/// Labels that differ among the steps of a group.
+const OF_POINTS: LabelSet = LabelSet::NONE.size().from().to().pause().resident().capacity().working_set().count();
+/// Labels that differ among the cells of a matrix.
+const OF_PAIRS: LabelSet = LabelSet::NONE.node().nodes().weights().purpose().span();
 /// More steps than this are shown by group.
 const STEPS_LISTED: usize = 40;
 
@@ -118,17 +124,9 @@ fn steps(steps: &[Step], detail: Detail) -> Page {
     }
     let mut groups: Vec<(String, Vec<&Step>)> = Vec::new();
     for step in steps {
-        let mut without = vec![Key::Cpus, Key::Tier, Key::Total];
-        if grouped {
-            without.extend([Key::Size, Key::From, Key::To, Key::Pause]);
-            without.extend([Key::Resident, Key::Capacity, Key::WorkingSet, Key::Count]);
-        }
         // A matrix is shown by operation, not pair by pair.
-        if grouped && step.labels.from().is_some() {
-            let pair = [Key::Node, Key::Nodes, Key::Weights];
-            without.extend(pair.into_iter().chain([Key::Purpose, Key::Span]));
-        }
-        let name = label_words(&step.labels, &without);
+        let is_pair = grouped && step.labels.from().is_some();
+        let name = step.labels.words(UNNAMED.and_if(grouped, OF_POINTS).and_if(is_pair, OF_PAIRS));
         let name = if name.is_empty() { step.id.clone() } else { name };
         match groups.iter_mut().find(|(known, _)| *known == name && grouped) {
             Some((_, group)) => group.push(step),

@@ -3,7 +3,6 @@
 use super::points::{PointGroup, WordKind};
 use super::words::Dimension;
 use crate::order::grouped;
-use tiermark_model::Key;
 
 /// Parts that share a table.
 pub(super) struct Kind<'a> {
@@ -65,14 +64,13 @@ fn joined<'a>(mut kinds: Vec<Kind<'a>>, parts: &[PointGroup<'_>]) -> Vec<Kind<'a
 
 /// Common properties of parts that share a table, beside its columns.
 fn key(part: &PointGroup<'_>, all: &[PointGroup<'_>]) -> String {
-    let along: Vec<Key> = part.along.iter().map(|d| d.key()).collect();
     // The capacity of a channel is shown beside it.
     let fixed: Vec<String> =
         part.fixed.iter().filter(|(d, _)| *d != Dimension::Capacity).map(|(d, n)| d.label(*n)).collect();
     let kind = suffix(part, all).unwrap_or_default();
     // Where places or pages are columns, they are no part of it.
-    let word = if along.is_empty() { "" } else { &part.word };
-    format!("{along:?} {:?} {word} {fixed:?} {kind}", part.kind)
+    let word = if part.along.is_empty() { "" } else { &part.word };
+    format!("{:?} {:?} {word} {fixed:?} {kind}", part.along, part.kind)
 }
 
 /// The last word of a name, where other names of parts like it end with the same: `ping-pong`.

@@ -2,7 +2,7 @@
 
 use crate::remark::remark;
 use tiermark_model::messages::shapes::codes;
-use tiermark_model::{Finding, Key, OsGroup, Unit};
+use tiermark_model::{Finding, OsGroup, Unit};
 use tiermark_page::{Ink, Page, Text, paragraph, text};
 
 use super::points::name;
@@ -26,7 +26,7 @@ pub(super) fn across(findings: &[&Finding]) -> Option<Page> {
     let streams = || findings.iter().filter(|f| f.unit == Unit::BytesPerSecond);
     let mut slower: Vec<String> = Vec::new();
     for same in streams().filter(|f| f.labels.relation() == Some(SAME_CPU)) {
-        let alike = |f: &&&Finding| f.labels.are_alike(&same.labels, &[Key::Op, Key::Size, Key::Capacity]);
+        let alike = |f: &&&Finding| f.labels.are_alike(&same.labels, |of| (of.op(), of.size(), of.capacity()));
         let below = |f: &&&Finding| f.interval.zip(same.interval).is_some_and(|(other, own)| other.high < own.low);
         let elsewhere = |f: &&&Finding| f.labels.relation().is_some_and(|place| place != SAME_CPU);
         let op = same.labels.op().unwrap_or_default().to_owned();

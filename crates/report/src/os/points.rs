@@ -1,6 +1,6 @@
 //! A primitive's numbers, taken apart: which of them differ in one thing only, and so are a row, a column or a curve.
 
-use tiermark_model::{Finding, Key, Purpose, Relation};
+use tiermark_model::{Finding, Purpose, Relation};
 
 use super::words::{self, Dimension};
 use crate::order::distinct;
@@ -18,9 +18,9 @@ pub(super) enum WordKind {
 
 impl WordKind {
     fn of(finding: &Finding) -> Self {
-        let keys = [(Key::Relation, Self::Place), (Key::Page, Self::Page), (Key::From, Self::Nodes)];
-        let kind = keys.into_iter().find(|(key, _)| finding.labels.has(*key));
-        kind.map_or(Self::None, |(_, kind)| kind)
+        let labels = &finding.labels;
+        let kinds = [(labels.relation(), Self::Place), (labels.page(), Self::Page), (labels.from(), Self::Nodes)];
+        kinds.into_iter().find(|(word, _)| word.is_some()).map_or(Self::None, |(_, kind)| kind)
     }
 
     /// What a table goes by.
@@ -56,7 +56,7 @@ pub(super) struct PrimitivePoint<'a> {
 
 impl<'a> PrimitivePoint<'a> {
     pub(super) fn new(finding: &'a Finding) -> Self {
-        let numbers = Dimension::ALL.map(|dimension| finding.labels.number(dimension.key()));
+        let numbers = Dimension::ALL.map(|dimension| dimension.of(&finding.labels));
         Self { finding, numbers, word: column(finding), kind: WordKind::of(finding) }
     }
 
@@ -223,7 +223,7 @@ pub(super) fn name(finding: &Finding) -> String {
 
 /// The word of its column.
 pub(super) fn column(finding: &Finding) -> String {
-    let word = |key: Key| finding.labels.word(key).map(str::to_owned);
-    let nodes = word(Key::From).zip(finding.labels.node()).map(|(from, to)| format!("node {from} to {to}"));
-    [word(Key::Relation), word(Key::Page), nodes].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    let labels = &finding.labels;
+    let nodes = labels.from().zip(labels.node()).map(|(from, to)| format!("node {from} to {to}"));
+    [labels.relation(), labels.page(), nodes.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

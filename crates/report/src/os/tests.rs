@@ -4,10 +4,10 @@ use tiermark_model::messages::shapes;
 use tiermark_model::{Bytes, Interval, Labels, Machine, Purpose, Quantity, Reason, Relation, Unit};
 use tiermark_page::{Style, terminal};
 
-fn finding(metric: Quantity, op: &str, group: OsGroup, value: Option<f64>, unit: Unit) -> Finding {
+fn finding(quantity: Quantity, op: &str, group: OsGroup, value: Option<f64>, unit: Unit) -> Finding {
     let labels = Labels::new().with_op(op).with_group(group);
     let interval = value.map(|v| Interval { low: v * 0.97, high: v * 1.03, level: 0.95 });
-    Finding { interval, samples: 6, ..Finding::new(metric, labels, value, unit) }
+    Finding { interval, samples: 6, ..Finding::new(quantity, labels, value, unit) }
 }
 
 fn rate(op: &str, gbs: f64) -> Finding {

@@ -1,6 +1,6 @@
 //! The numbers that readers look for first, a line each, with the names that lmbench gave them.
 
-use tiermark_model::{Bytes, Finding, Key, OsGroup, Purpose};
+use tiermark_model::{Bytes, Finding, OsGroup, Purpose};
 use tiermark_page::{Cell, Ink, Page, Table, heading, paragraph};
 
 use super::points::PrimitivePoint;
@@ -41,7 +41,7 @@ fn as_lmbench<'a>(op: &str, findings: &[&'a Finding]) -> Option<&'a Finding> {
     let order = |finding: &&&Finding| {
         let labels = &finding.labels;
         let elsewhere = labels.group() == Some(OsGroup::Switches.name()) && labels.relation() != Some(SAME_CPU);
-        let least = [Key::Resident, Key::WorkingSet].map(|key| labels.number(key));
+        let least = [labels.resident(), labels.working_set()];
         (elsewhere, least, !labels.is_for(Purpose::Os))
     };
     of_op.min_by_key(order).copied()
@@ -58,7 +58,7 @@ pub(super) fn well_known(findings: &[&Finding]) -> Page {
         let bytes = point.number(Dimension::Resident).or(point.number(Dimension::Size));
         let bytes = bytes.map(|bytes| Bytes(bytes).to_string());
         // Base pages are what is expected, and the tables below say so.
-        let place = Some(point.place()).filter(|place| !place.is_empty() && !finding.labels.has(Key::Page));
+        let place = Some(point.place()).filter(|place| !place.is_empty() && finding.labels.page().is_none());
         [Some(of.to_owned()), bytes, place].into_iter().flatten().collect::<Vec<_>>().join(", ")
     };
     let table = Table::of(&found).texts("operation", |(line, _)| line.op);

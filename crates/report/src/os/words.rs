@@ -1,6 +1,6 @@
 //! Words of the view of primitives.
 
-use tiermark_model::{Bytes, Finding, Key, OsGroup, Relation};
+use tiermark_model::{Bytes, Finding, Labels, OsGroup, Relation};
 
 /// Where both sides take turns on one cpu.
 pub(super) const SAME_CPU: &str = "same cpu";
@@ -20,14 +20,15 @@ impl Dimension {
     pub(super) const ALL: [Self; 6] =
         [Self::Size, Self::Resident, Self::Capacity, Self::WorkingSet, Self::Count, Self::Threads];
 
-    pub(super) fn key(self) -> Key {
+    /// Its number among labels.
+    pub(super) fn of(self, labels: &Labels) -> Option<u64> {
         match self {
-            Self::Size => Key::Size,
-            Self::Resident => Key::Resident,
-            Self::Capacity => Key::Capacity,
-            Self::WorkingSet => Key::WorkingSet,
-            Self::Count => Key::Count,
-            Self::Threads => Key::Threads,
+            Self::Size => labels.bytes(),
+            Self::Resident => labels.resident(),
+            Self::Capacity => labels.capacity(),
+            Self::WorkingSet => labels.working_set(),
+            Self::Count => labels.count(),
+            Self::Threads => labels.threads(),
         }
     }
 

@@ -40,12 +40,12 @@ fn warning(finding: &Finding) -> Page {
 
 /// The warning that the clock fell; empty if it did not.
 pub(super) fn fallen(survey: &Survey<'_>) -> Page {
-    survey.findings().find(|f| f.metric == Quantity::CoreClock).map(warning).unwrap_or_default()
+    survey.findings().find(|f| f.quantity == Quantity::CoreClock).map(warning).unwrap_or_default()
 }
 
 /// The lines below the ladder; empty where the clock is not known.
 pub(super) fn cycles(survey: &Survey<'_>, detail: Detail) -> Page {
-    let Some(found) = survey.findings().find(|f| f.metric == Quantity::CoreClock) else { return Page::new() };
+    let Some(found) = survey.findings().find(|f| f.quantity == Quantity::CoreClock) else { return Page::new() };
     let tiers = survey.rows.iter().filter_map(|row| {
         let one_core = row.latency.iter().chain(row.rates[0].iter().flatten()).map(|figure| figure.finding);
         tier(&row.name, one_core, &survey.run.machine, detail)
@@ -66,7 +66,7 @@ pub(crate) fn conditions(
         return Page::new();
     }
     let is_clocked = || experiments.iter().flat_map(|e| &e.observations).any(|seen| seen.per_cycle.is_some());
-    let clock = found.iter().find(|found| found.metric == Quantity::CoreClock);
+    let clock = found.iter().find(|found| found.quantity == Quantity::CoreClock);
     let tiers = ladder.iter().filter_map(|row| tier(&row.rung.name, row.of_one_core(), &run.machine, detail));
     let clock = clock.filter(|_| detail.is_all() || is_clocked());
     let mut page = clock.map(|clock| lines(clock, &per_cycle(tiers, &run.machine, detail))).unwrap_or_default();

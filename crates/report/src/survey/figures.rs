@@ -3,12 +3,11 @@
 use std::collections::HashMap;
 
 use tiermark_model::{
-    Experiment, Finding, Grade, Key, LADDER_OPS, LADDER_SPANS, Observation, Quantity, Run, Rung, Span, Tier,
+    Experiment, Finding, Grade, LADDER_OPS, LADDER_SPANS, LabelSet, Observation, Quantity, Run, Rung, Span, Tier,
 };
 
 use tiermark_page::Detail;
 
-use crate::findings::words;
 use crate::ladder::subject;
 use crate::order::first;
 use crate::parts::{RunSection, parts};
@@ -86,7 +85,7 @@ impl<'a> Figure<'a> {
 /// The name of a number: of a figure of a tier, `L3 latency`, `DRAM write, all cores`.
 pub fn figure_name(finding: &Finding) -> String {
     let labels = &finding.labels;
-    match (labels.tier_of_node(), &finding.metric, labels.op(), labels.span()) {
+    match (labels.tier_of_node(), &finding.quantity, labels.op(), labels.span()) {
         // Memory at random has a figure for each page size.
         (Some(tier), Quantity::Latency, ..) if labels.tier() == Some(Tier::DramRandom) => {
             let pages = match labels.page() {
@@ -100,7 +99,7 @@ pub fn figure_name(finding: &Finding) -> String {
         (Some(tier), Quantity::Bandwidth, Some(op), Some(Span::One)) => format!("{tier} {op}, one core"),
         (Some(tier), Quantity::Bandwidth, Some(op), Some(Span::All)) => format!("{tier} {op}, all cores"),
         (None, metric, ..) if metric.family() != metric.part() => {
-            let words = words(labels, &[Key::Kernel, Key::Purpose, Key::Cpus, Key::Group]);
+            let words = labels.words(LabelSet::NONE.kernel().purpose().cpus());
             if words.is_empty() { subject(finding) } else { words }
         }
         _ => subject(finding),

@@ -19,7 +19,7 @@
 //! * `docs/methods/bandwidth.md`, the legend in README.md, "useful bytes" in `docs/GLOSSARY.md`. `docs/examples.py`
 //!   writes the samples of README.md and `docs/EXAMPLES.md` again, `docs/pictures.py` the pictures.
 
-use tiermark_model::{Bytes, Finding, LADDER_SPANS, Purpose, Quantity, Span, count_of};
+use tiermark_model::{Bytes, Finding, LADDER_SPANS, Purpose, Quantity, Span, count_of, milliseconds};
 use tiermark_page::{
     Cell, Detail, Fit, Ink, Page, Table, Text, fitting, nanoseconds, paragraph, rate_unit, space, text, variants,
 };
@@ -27,7 +27,6 @@ use tiermark_page::{
 use super::figures::{Figure, Steps, Survey, TierRow};
 use super::marks::{cell, plain, shown, size, with_unit};
 use crate::cold::cold;
-use crate::phrases::milliseconds;
 use crate::remark::remark;
 use crate::residency::UsedOnce;
 
@@ -151,7 +150,7 @@ fn zeros(survey: &Survey<'_>) -> Page {
 /// What memory takes if translations are not at hand.
 fn walks(survey: &Survey<'_>) -> Page {
     let mut out = Page::new();
-    for grain in survey.findings().filter(|f| f.metric == Quantity::TranslationGrain) {
+    for grain in survey.findings().filter(|f| f.quantity == Quantity::TranslationGrain) {
         if let Some(note) = remark(grain) {
             out += paragraph("", text!["Translation: ", note], Ink::Plain);
         }
@@ -173,7 +172,7 @@ fn walks(survey: &Survey<'_>) -> Page {
 /// Writes and copies of a buffer as large as the last-level cache's row, where others than ordinary stores are fastest.
 fn buffers(survey: &Survey<'_>) -> Page {
     let steps = Steps::of(&survey.experiments);
-    let found = survey.findings().filter(|f| f.metric == Quantity::Bandwidth && f.labels.is_for(Purpose::Buffer));
+    let found = survey.findings().filter(|f| f.quantity == Quantity::Bandwidth && f.labels.is_for(Purpose::Buffer));
     let figures: Vec<Figure<'_>> = found.map(|finding| Figure::new(&steps, finding)).collect();
     let Some(bytes) = figures.iter().find_map(|figure| figure.finding.labels.bytes()) else {
         return Page::new();
@@ -199,7 +198,7 @@ fn pages(page: &str) -> String {
 /// How long a shared cache keeps what was touched.
 fn residency(survey: &Survey<'_>) -> Page {
     let again = |f: &&Finding| f.labels.used() != Some("once");
-    let halves = survey.findings().filter(|f| f.metric == Quantity::ResidencyHalfLife).filter(again);
+    let halves = survey.findings().filter(|f| f.quantity == Quantity::ResidencyHalfLife).filter(again);
     let uses = UsedOnce::of(survey.findings()).filter(UsedOnce::differs);
     let once = uses.and_then(|uses| uses.most()).map(|(after, [again, once])| {
         (

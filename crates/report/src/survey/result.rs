@@ -39,7 +39,7 @@ pub(crate) fn below_record<'a>(survey: &Survey<'a>) -> Option<(Figure<'a>, f64, 
 
 /// The first tier whose size the curve did not resolve.
 pub(crate) fn not_resolved<'a>(survey: &Survey<'a>) -> Option<&'a Finding> {
-    survey.findings().find(|f| f.metric == Quantity::TierSize && f.value.is_none())
+    survey.findings().find(|f| f.quantity == Quantity::TierSize && f.value.is_none())
 }
 
 /// Why a size is not known, without the name that is said before it.

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use tiermark_model::{Grade, Key, LADDER_OPS, LADDER_SPANS, Observation, Run, Span, State, StateKind, Unit};
+use tiermark_model::{Grade, LADDER_OPS, LADDER_SPANS, LabelSet, Observation, Run, Span, State, StateKind, Unit};
 use tiermark_page::{Page, Table, Text, beside, heading, nanoseconds, rate_unit, space, text};
 
 use super::figures::{Figure, Survey, TierRow};
@@ -141,7 +141,7 @@ impl<'a> StepNames<'a> {
 
     /// The name; the id itself of a step that has no other.
     pub(crate) fn name(&self, step: &str) -> String {
-        let labels = || Some(crate::findings::words(&self.seen.get(step)?.labels, &[Key::Cpus]));
+        let labels = || Some(self.seen.get(step)?.labels.words(LabelSet::NONE.cpus()));
         let name = self.figures.get(step).map(Figure::name).or_else(labels);
         name.filter(|name| !name.is_empty()).unwrap_or_else(|| step.to_owned())
     }

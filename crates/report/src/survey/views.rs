@@ -1,6 +1,6 @@
 //! The long views of a saved run: why figures are not trusted, curves, tails, kernels.
 
-use tiermark_model::{Finding, Grade, Key, Observation, Quantity, Rival, Run, Verdict};
+use tiermark_model::{Finding, Grade, LabelSet, Observation, Quantity, Rival, Run, Verdict};
 use tiermark_page::{Detail, Ink, Page, Table, Text, heading, paragraph, space, text};
 
 use super::figures::{Figure, Steps};
@@ -97,7 +97,7 @@ fn tails_of(run: &Run, detail: Detail) -> Page {
     };
     let findings: Vec<Finding> = run
         .findings()
-        .filter(|f| f.metric == Quantity::LatencyTail && f.labels.statistic().is_some())
+        .filter(|f| f.quantity == Quantity::LatencyTail && f.labels.statistic().is_some())
         .map(described)
         .collect();
     let out = tails(&findings.iter().collect::<Vec<_>>(), detail);
@@ -111,7 +111,7 @@ fn tails_of(run: &Run, detail: Detail) -> Page {
 
 /// The rates that name the kernel behind them.
 fn kernels_of<'a>(run: &'a Run, detail: Detail) -> Page {
-    let of_rates = |f: &&Finding| f.metric == Quantity::Bandwidth && f.labels.kernel().is_some();
+    let of_rates = |f: &&Finding| f.quantity == Quantity::Bandwidth && f.labels.kernel().is_some();
     let of_part = |part: RunSection<'a>| {
         let steps = Steps::of(&part.experiments);
         let rates = part.experiments.into_iter().flat_map(|e| &e.findings).filter(of_rates);
@@ -148,7 +148,7 @@ fn kernels_of<'a>(run: &'a Run, detail: Detail) -> Page {
 fn name(figure: &Figure<'_>) -> String {
     match figure.finding.labels.tier_of_node() {
         Some(_) => figure.name(),
-        None => crate::findings::words(&figure.finding.labels, &[Key::Kernel, Key::Purpose, Key::Cpus]),
+        None => figure.finding.labels.words(LabelSet::NONE.kernel().purpose().cpus()),
     }
 }
 

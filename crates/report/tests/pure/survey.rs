@@ -174,7 +174,7 @@ fn a_size_that_the_curve_bounds_is_said_beside_the_declared_one() {
     let shown = |ends: Option<[u64; 2]>, found: Option<u64>| {
         let mut run = all_fine().run();
         run.machine.caches.iter_mut().filter(|cache| cache.level == 3).for_each(|cache| cache.bytes = Some(480 << 20));
-        let is_l3 = |f: &&mut Finding| f.metric.name() == "tier.size" && f.labels.tier() == Some(Tier::Cache(3));
+        let is_l3 = |f: &&mut Finding| f.quantity.name() == "tier.size" && f.labels.tier() == Some(Tier::Cache(3));
         let size = run.experiments.iter_mut().flat_map(|e| &mut e.findings).find(is_l3).unwrap();
         size.value = found.map(|bytes| bytes as f64);
         if let Some([low, high]) = ends {
@@ -216,7 +216,7 @@ fn the_result_draws_on_all_that_is_known_of_the_machine() {
     let corrected = Some(HealthCount::new(1243, Some(1243)));
     let errors = MemoryErrors { place: "mc0".into(), corrected, ..MemoryErrors::default() };
     run.health = Some(RunHealth { memory: Some(vec![errors]), ..RunHealth::default() });
-    let is_l3 = |f: &&mut Finding| f.metric == Quantity::TierSize && f.labels.tier() == Some(Tier::Cache(3));
+    let is_l3 = |f: &&mut Finding| f.quantity == Quantity::TierSize && f.labels.tier() == Some(Tier::Cache(3));
     let l3 = run.experiments[0].findings.iter_mut().find(is_l3).unwrap();
     l3.value = l3.value.map(|bytes| bytes / 2.0);
     let text = page(&run, Detail::Usual, &Style::default());
@@ -421,7 +421,7 @@ fn two_experiments_are_reported_as_one() {
     for probe in ["latency", "bandwidth"] {
         let mut half = all.clone();
         half.request.probe = probe.into();
-        half.findings.retain(|f| (f.metric.family() == "bandwidth") == (probe == "bandwidth"));
+        half.findings.retain(|f| (f.quantity.family() == "bandwidth") == (probe == "bandwidth"));
         half.observations.retain(|o| (o.metric == Metric::Bandwidth) == (probe == "bandwidth"));
         two.experiments.push(half);
     }

@@ -172,7 +172,7 @@ impl Footprint {
     /// A row of the table; `None` of a size that the plan left out.
     fn row(&self, references: [Vec<f64>; 2], visits: &Experiment) -> Option<ContinuousCheck> {
         let of_size = |labels: &Labels| labels.size() == Some(self.size);
-        let mut latencies = visits.findings.iter().filter(|found| found.metric == Quantity::Latency);
+        let mut latencies = visits.findings.iter().filter(|found| found.quantity == Quantity::Latency);
         let found = latencies.find(|found| of_size(&found.labels))?;
         let seen = visits.observations.iter().find(|seen| of_size(&seen.labels));
         let cycles = seen.and_then(|seen| seen.per_cycle).map(|cycles| cycles.value);

@@ -56,14 +56,14 @@ impl Made {
         Self { grade, ..self }
     }
 
-    pub(crate) fn label(mut self, key: Key, text: &str) -> Self {
-        self.labels = self.labels.with(key, Label::Text(text.to_owned()));
+    pub(crate) fn label(mut self, name: &str, text: &str) -> Self {
+        self.labels = self.labels.with_named(name, Label::Text(text.to_owned()));
         self
     }
 
     /// Measured with a kernel, and compared with others.
     pub(crate) fn chosen(self, kernel: &str, rivals: &[(&'static str, f64, f64)]) -> Self {
-        Self { rivals: rivals.to_vec(), ..self.label(Key::Kernel, kernel) }
+        Self { rivals: rivals.to_vec(), ..self.label("kernel", kernel) }
     }
 
     pub(crate) fn size(mut self, bytes: u64) -> Self {

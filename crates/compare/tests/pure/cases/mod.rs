@@ -79,7 +79,7 @@ fn the_core_clock_is_a_figure_of_its_own() {
         run
     };
     let found = against(&clocked(2.9), &clocked(3.2), Rules::default());
-    let clock = found.figures.iter().find(|figure| figure.metric == Quantity::CoreClock).unwrap();
+    let clock = found.figures.iter().find(|figure| figure.quantity == Quantity::CoreClock).unwrap();
     assert!((clock.change.unwrap() - (3.2 / 2.9 - 1.0)).abs() < 1e-9);
     assert_eq!(clock.verdict, ChangeVerdict::NotComparable(Obstacle::NoDirection), "a clock is neither good nor bad");
 }
@@ -89,8 +89,8 @@ fn interrupted(count: u64) -> Run {
     let mut run = run(&[Made::latency(100.0)]);
     let each = 60e-6 / 0.5;
     let (low, high) = tiermark_stats::poisson_interval(count, 0.025).unwrap();
-    let of = |metric: Quantity, each: f64, unit: Unit| {
-        let found = Finding::new(metric, Labels::new(), Some(count as f64 * each), unit);
+    let of = |quantity: Quantity, each: f64, unit: Unit| {
+        let found = Finding::new(quantity, Labels::new(), Some(count as f64 * each), unit);
         let interval = Some(Interval { low: low * each, high: high * each, level: 0.95 });
         Finding { interval, samples: count, ..found }
     };
@@ -106,8 +106,13 @@ fn interrupted(count: u64) -> Run {
 fn interruptions_are_judged_by_their_share_of_the_time() {
     let of = |first: u64, other: u64| {
         let found = against(&interrupted(first), &interrupted(other), Rules::default());
-        let verdict = |metric: Quantity| {
-            found.figures.iter().find(|figure| figure.metric == metric).map(|figure| figure.verdict.clone()).unwrap()
+        let verdict = |quantity: Quantity| {
+            found
+                .figures
+                .iter()
+                .find(|figure| figure.quantity == quantity)
+                .map(|figure| figure.verdict.clone())
+                .unwrap()
         };
         assert_eq!(
             verdict(Quantity::InterruptionsLongRate),
@@ -160,7 +165,7 @@ fn middles_are_compared_with_middles() {
 #[test]
 fn many_numbers_need_a_larger_change() {
     let many = |slow: f64, count: usize| {
-        let of = |at: usize| Made::rate(if at == 0 { slow } else { 100e9 }).label(Key::Mix, &at.to_string());
+        let of = |at: usize| Made::rate(if at == 0 { slow } else { 100e9 }).label("mix", &at.to_string());
         run(&(0..count).map(of).collect::<Vec<Made>>())
     };
     let figures = |slow: f64, count| against(&many(100e9, count), &many(slow, count), Rules::default()).figures;
@@ -228,9 +233,9 @@ fn what_does_not_describe_one_thing_is_not_compared() {
     size.experiments[0].findings[0].unit = Unit::Bytes;
     assert_eq!(against(&size, &size, Rules::default()).figures[0].verdict, not(Obstacle::NoDirection));
     let mut tail = run(&[Made::latency(100.0)]);
-    tail.experiments[0].findings[0].metric = Quantity::LatencyTail;
+    tail.experiments[0].findings[0].quantity = Quantity::LatencyTail;
     assert_eq!(against(&tail, &tail, Rules::default()).figures[0].verdict, not(Obstacle::OfTheHour));
-    let cold = |value| run(&[Made::latency(value).label(Key::Purpose, "cold").label(Key::Tier, "cold")]);
+    let cold = |value| run(&[Made::latency(value).label("purpose", "cold").label("tier", "cold")]);
     assert_eq!(against(&cold(250.0), &cold(400.0), Rules::default()).figures[0].verdict, not(Obstacle::OfTheHour));
     assert_eq!(tiermark_compare::run_figures(&cold(250.0)).figures, [], "no history of it is kept");
     // Memory of nearly the same footprint is one thing; a cache may be full within a percent.
@@ -242,7 +247,7 @@ fn what_does_not_describe_one_thing_is_not_compared() {
 /// Comparisons name figures as expectations do.
 #[test]
 fn figures_have_the_names_of_expectations() {
-    let ladder = |tier| run(&[Made::latency(4.0).label(Key::Purpose, "ladder").label(Key::Tier, tier)]);
+    let ladder = |tier| run(&[Made::latency(4.0).label("purpose", "ladder").label("tier", tier)]);
     let named = |run: &Run| against(run, run, Rules::default()).figures[0].name.clone();
     assert_eq!(named(&ladder("L2")).as_deref(), Some("latency.l2"));
     assert_eq!(named(&ladder("DRAM node 1")).as_deref(), Some("latency.dram.remote"));
@@ -264,26 +269,26 @@ fn a_figure_below_its_record_is_judged() {
 
 #[test]
 fn what_may_be_another_piece_of_the_machine_is_not_compared() {
-    let of = |key: Key| {
-        let made = || Made { labels: Labels::new().with(key, Label::Whole(2)), ..Made::latency(100.0) };
+    let of = |labels: Labels| {
+        let made = || Made { labels: labels.clone(), ..Made::latency(100.0) };
         let (mut first, other) = (run(&[made()]), run(&[Made { value: 120.0, ..made() }]));
         let bare = against(&first, &other, Rules::default()).figures[0].verdict.clone();
         first.machine.system.hypervisor = Some("KVM".to_owned());
         (bare, against(&first, &other, Rules::default()).figures[0].verdict.clone())
     };
     let place = || ChangeVerdict::NotComparable(Obstacle::Place);
-    assert_eq!(of(Key::Region), (place(), place()));
-    assert_eq!(of(Key::From), (ChangeVerdict::Worse, place()), "a hypervisor moves cpus");
+    assert_eq!(of(Labels::new().with_region(2)), (place(), place()));
+    assert_eq!(of(Labels::new().with_from_cpu(2)), (ChangeVerdict::Worse, place()), "a hypervisor moves cpus");
 }
 
 #[test]
 fn numbers_are_aligned_by_what_they_measure() {
-    let first = [Made::latency(10.0), Made::rate(1e9).label(Key::Kernel, "read/avx2"), Made::rate(3e9)];
+    let first = [Made::latency(10.0), Made::rate(1e9).label("kernel", "read/avx2"), Made::rate(3e9)];
     let other = [
-        Made::rate(1e9).label(Key::Kernel, "read/avx512").label(Key::Cpus, "7"),
+        Made::rate(1e9).label("kernel", "read/avx512").label("cpus", "7"),
         Made::latency(11.0),
         Made::rate(4e9),
-        Made::rate(5e9).label(Key::Page, "1G"),
+        Made::rate(5e9).label("page", "1G"),
     ];
     let found = against(&run(&first), &run(&other), Rules::default());
     let values = |figure: &ComparedFigure| {
@@ -299,12 +304,12 @@ fn numbers_are_aligned_by_what_they_measure() {
 #[test]
 fn machines_are_compared_by_the_role_of_a_tier() {
     let rules = Rules { by_role: true, ..Rules::default() };
-    let remote = |made: Made| made.label(Key::Tier, "DRAM node 1").label(Key::Node, "1");
-    let first = run(&[Made::latency(4.0), Made::latency(200.0).label(Key::Tier, "far node 2")]);
+    let remote = |made: Made| made.label("tier", "DRAM node 1").label("node", "1");
+    let first = run(&[Made::latency(4.0), Made::latency(200.0).label("tier", "far node 2")]);
     let others = [
         Made::latency(5.0).size(2 * MIB),
         remote(Made::latency(100.0)),
-        Made::latency(300.0).label(Key::Tier, "far node 3").size(GIB),
+        Made::latency(300.0).label("tier", "far node 3").size(GIB),
     ];
     let other = run(&others);
     let found = against(&first, &other, rules);
@@ -322,8 +327,8 @@ fn ranges_that_follow_a_cache_are_not_lacking() {
         let sizes: Vec<Made> = sizes.iter().map(|mib| Made::latency(15.0).size(mib * MIB)).collect();
         let mut made = run(&[vec![Made::latency(4.0)], sizes].concat());
         for found in &mut made.experiments[0].findings[1..] {
-            found.labels = found.labels.clone().without(&[Key::Tier]);
-            found.metric = Quantity::ResidencyHit;
+            found.labels = found.labels.clone().without(LabelSet::NONE.tier());
+            found.quantity = Quantity::ResidencyHit;
         }
         made
     };
@@ -340,8 +345,7 @@ fn ranges_that_follow_a_cache_are_not_lacking() {
 /// The same role at the same size is compared, whatever the conditions: what differs is said.
 #[test]
 fn numbers_of_one_role_are_compared_and_say_what_differs() {
-    let on =
-        |pages: &[&str]| run(&pages.iter().map(|page| Made::latency(4.0).label(Key::Page, page)).collect::<Vec<_>>());
+    let on = |pages: &[&str]| run(&pages.iter().map(|page| Made::latency(4.0).label("page", page)).collect::<Vec<_>>());
     let found = |first: &Run, other: &Run| {
         let figures = against(first, other, Rules::default()).figures;
         let words = |figure: &ComparedFigure| figure.differs.iter().map(ToString::to_string).collect::<Vec<_>>();
@@ -352,22 +356,22 @@ fn numbers_of_one_role_are_compared_and_say_what_differs() {
     assert_eq!(found(&on(&["thp"]), &on(&["base"])), [same("pages: thp → base")]);
     // The other run has the same pages too, and lacks nothing but these.
     assert_eq!(found(&on(&["thp", "base"]), &on(&["thp"])), [same(""), only]);
-    let slower = run(&[Made::latency(5.6).label(Key::Page, "base")]);
+    let slower = run(&[Made::latency(5.6).label("page", "base")]);
     assert_eq!(found(&on(&["thp"]), &slower), [(ChangeVerdict::Worse, "pages: thp → base".to_owned())]);
-    let made = |layout: &str, page: &str| Made::latency(4.0).label(Key::Layout, layout).label(Key::Page, page);
+    let made = |layout: &str, page: &str| Made::latency(4.0).label("layout", layout).label("page", page);
     // Each stands beside that with the fewest differences, in whatever order.
     let (two, base) = (run(&[made("groups", "thp"), made("random", "thp")]), run(&[made("random", "base")]));
     let one = (ChangeVerdict::NotComparable(Obstacle::OnlyInFirst), String::new());
     assert_eq!(found(&two, &base), [one, same("pages: thp → base")]);
     assert_eq!(found(&run(&[made("groups", "thp")]), &base), [same("pages: thp → base; layout: groups → random")]);
     let threads = |span: &str, threads: u64| {
-        let mut made = Made::rate(1e9).label(Key::Span, span);
+        let mut made = Made::rate(1e9).label("span", span);
         made.labels = made.labels.with_threads(threads);
         run(&[made])
     };
     assert_eq!(found(&threads("all", 4), &threads("all", 8)), [same("threads: 4 → 8")]);
     // Another operation, tier or size is another role.
-    let not = |other: Made| found(&on(&["thp"]), &run(&[other.label(Key::Page, "base")]));
+    let not = |other: Made| found(&on(&["thp"]), &run(&[other.label("page", "base")]));
     assert_eq!(not(Made::rate(1e9)).len(), 2);
     let sizes = Obstacle::WorkingSet { first: Some(Bytes(256 * KIB)), other: Some(Bytes(288 * KIB)) };
     assert_eq!(not(Made::latency(4.0).size(288 * KIB))[0].0, ChangeVerdict::NotComparable(sizes));
@@ -377,7 +381,7 @@ fn numbers_of_one_role_are_compared_and_say_what_differs() {
 #[test]
 fn a_family_has_one_set_of_conditions() {
     let on = |pages: [&str; 4]| {
-        let op = |op: &str, page: &str| Made::rate(1e9).label(Key::Op, op).label(Key::Page, page);
+        let op = |op: &str, page: &str| Made::rate(1e9).label("op", op).label("page", page);
         let ops = ["read", "write", "copy", "triad"];
         run(&ops.into_iter().zip(pages).map(|(name, page)| op(name, page)).collect::<Vec<_>>())
     };
@@ -394,7 +398,7 @@ fn runs_that_chose_different_kernels_are_compared_by_one_that_both_measured() {
     const THROUGH: &str = "write/avx2";
     const AROUND: &str = "write.nt/avx2";
     let made = |value: f64, kernel: &str, rivals: &[(&'static str, f64, f64)]| {
-        Made::rate(value).label(Key::Op, "write").chosen(kernel, rivals)
+        Made::rate(value).label("op", "write").chosen(kernel, rivals)
     };
     let judged = |first: &Made, other: &Made, rules: Rules| {
         against(&run(from_ref(first)), &run(from_ref(other)), rules).figures.remove(0)
@@ -478,7 +482,7 @@ fn of_all(cpus: u32, made: Made) -> Run {
         caches: (0..cpus / 2).map(l2).collect(),
         ..Machine::default()
     };
-    let mut run = run(&[made.label(Key::Span, "all")]);
+    let mut run = run(&[made.label("span", "all")]);
     let labels = &mut run.experiments[0].findings[0].labels;
     *labels = labels.clone().with_threads(cpus.into());
     run.machine = machine;
@@ -514,7 +518,7 @@ fn rates_of_machines_stand_beside_their_cores_and_sockets() {
 #[test]
 fn rates_of_private_caches_are_judged_by_core() {
     let of = |cpus: u32, rate: f64| {
-        let made = Made::rate(rate).label(Key::Tier, "L2");
+        let made = Made::rate(rate).label("tier", "L2");
         of_all(cpus, made)
     };
     let judged = |first: Run, other: Run, by_role: bool| {

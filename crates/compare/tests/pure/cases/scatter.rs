@@ -9,7 +9,7 @@ use crate::cases::made::{Made, against, run};
 #[test]
 fn a_family_is_judged_by_its_mean() {
     let all = |share: f64| {
-        let of = |at: usize| Made::rate(100e9 * share).label(Key::Mix, &at.to_string());
+        let of = |at: usize| Made::rate(100e9 * share).label("mix", &at.to_string());
         run(&(0..8).map(of).collect::<Vec<Made>>())
     };
     let found = against(&all(1.0), &all(0.96), Rules::default());
@@ -25,7 +25,7 @@ fn a_family_is_judged_by_its_mean() {
 #[test]
 fn a_number_is_judged_against_its_family() {
     let of = |shares: &[f64]| {
-        let one = |(at, share): (usize, &f64)| Made::rate(100e9 * share).label(Key::Mix, &at.to_string());
+        let one = |(at, share): (usize, &f64)| Made::rate(100e9 * share).label("mix", &at.to_string());
         let mut run = run(&shares.iter().enumerate().map(one).collect::<Vec<Made>>());
         run.machine.system.hypervisor = Some("KVM".to_owned());
         run

@@ -32,7 +32,7 @@ const FAULTS: [Fault; 9] = [
     fault(&["slow-shared-cache"], &[("l3.bandwidth", 0.88), ("l3.latency", 1.12)], |_| {}),
     fault(&["slow-clock"], &[("clock", 0.85)], |_| {}),
     fault(&["interrupted"], &[], |run| {
-        let found = run.experiments[0].findings.iter_mut().find(|of| of.metric == Quantity::InterruptionsShare);
+        let found = run.experiments[0].findings.iter_mut().find(|of| of.quantity == Quantity::InterruptionsShare);
         let value = found.unwrap().value.as_mut().unwrap();
         *value *= 10.0;
     }),

@@ -157,7 +157,7 @@ fn nobody_is_alike_whose_memory_was_not_judged() {
     let said = |families: &str| Some(format!("no host was judged in {families}"));
     let remote = "remote DRAM, all cores; remote DRAM, one core; remote DRAM latency";
     assert_eq!(lost(&judged(|_| true)), (said(&format!("{local}; {remote}")), 8, 0));
-    let latency = lost(&judged(|finding| finding.metric == Quantity::Latency));
+    let latency = lost(&judged(|finding| finding.quantity == Quantity::Latency));
     assert_eq!(latency, (said("DRAM latency; remote DRAM latency"), 8, 0));
     assert_eq!(lost(&judged(|_| false)), (None, 0, 8));
     // Memory of other nodes, and random accesses, say nothing of the rates of local memory.

@@ -117,7 +117,7 @@ fn interruptions_are_findings() {
         (Quantity::InterruptionsRate, there.short.per_second + there.long.per_second),
         (Quantity::InterruptionsShare, there.short.share + there.long.share),
     ] {
-        let found = experiment.findings.iter().find(|found| found.metric == metric).unwrap();
+        let found = experiment.findings.iter().find(|found| found.quantity == metric).unwrap();
         let value = found.value.unwrap();
         assert!((value / planted - 1.0).abs() < OFF_SHARE, "{metric}: {value}, {planted} planted");
         assert_eq!(found.samples, cpus.iter().map(|cpu| cpu.count).sum::<u64>());

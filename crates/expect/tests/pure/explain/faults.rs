@@ -153,7 +153,7 @@ fn a_link_that_is_down_or_slow_stands_out() {
     differ("link-slow", &links(&[(17.0, 20.8), (9.0, 10.4)]), &links(&[(17.0, 20.8), (17.0, 20.0)]));
     let latency = |ns: f64| {
         move |run: &mut Run| {
-            run.experiments[0].findings.retain(|found| found.metric != Quantity::Latency);
+            run.experiments[0].findings.retain(|found| found.quantity != Quantity::Latency);
             add_latency(run, 0, 90.0);
             add_latency(run, 1, ns);
         }
@@ -210,7 +210,7 @@ fn links_are_compared_on_machines_of_two_sockets() {
 fn memory_below_its_peak_is_a_problem_only_where_more_threads_add_nothing() {
     let local = |all: f64, one: f64| {
         move |run: &mut Run| {
-            run.experiments[0].findings.retain(|found| found.metric == Quantity::Latency);
+            run.experiments[0].findings.retain(|found| found.quantity == Quantity::Latency);
             add(run, &Rate::new("read", 0, all));
             add(run, &Rate::new("read", 0, one).threads(1));
         }

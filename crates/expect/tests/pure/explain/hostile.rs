@@ -2,7 +2,7 @@
 
 use crate::explain::made::{Rate, add, add_latency, run};
 use tiermark_expect::explain::explain;
-use tiermark_model::{Key, Label, Run, State, StateKind, StepTraffic, Traffic};
+use tiermark_model::{Label, Run, State, StateKind, StepTraffic, Traffic};
 
 const NUMBERS: [f64; 8] = [0.0, -1.0, 1.0, 1e-300, 1e308, f64::MAX, f64::INFINITY, f64::NAN];
 
@@ -47,7 +47,7 @@ fn labels_that_no_program_writes_are_read() {
         finding.labels = labels
             .with_cpus(texts[at % texts.len()])
             .with_from(texts[(at + 1) % texts.len()])
-            .with(Key::Node, Label::Whole(u64::MAX - at as u64 % 2))
+            .with_named("node", Label::Whole(u64::MAX - at as u64 % 2))
             .with_threads(u64::MAX);
     }
     let _ = explain("hostile", &made);

@@ -346,7 +346,7 @@ pub(crate) fn example_run() -> Run {
     let findings = observations
         .iter()
         .map(|o| Finding {
-            metric: if o.metric == Metric::Latency { Quantity::Latency } else { Quantity::Bandwidth },
+            quantity: if o.metric == Metric::Latency { Quantity::Latency } else { Quantity::Bandwidth },
             labels: o.labels.clone(),
             value: o.value,
             unit: o.unit,

@@ -5,7 +5,9 @@
 
 use tiermark_engine::{Probe, run_experiment};
 use tiermark_machine::synth::Synth;
-use tiermark_model::{Effort, Experiment, Finding, KIB, KernelInfo, Key, MIB, Machine, Request, Scope, testing};
+use tiermark_model::{
+    Effort, Experiment, Finding, KIB, KernelInfo, Label, Labels, MIB, Machine, Request, Scope, testing,
+};
 use tiermark_sim::{Ceilings, SimCore, SimHost, SimOptions};
 
 /// Seeds of noise under which every number must come out.
@@ -35,14 +37,15 @@ pub(crate) fn run(probe: &Probe, machine: &Machine, request: &Request, ceilings:
     run_experiment(probe, request, &mut host, &mut ()).unwrap()
 }
 
-pub(crate) fn found<'a>(experiment: &'a Experiment, metric: &str, labels: &[(Key, &str)]) -> &'a Finding {
-    let fits =
-        |f: &&Finding| f.metric.name() == metric && labels.iter().all(|(key, word)| f.labels.word(*key) == Some(word));
-    experiment
-        .findings
-        .iter()
-        .find(fits)
-        .unwrap_or_else(|| panic!("no {metric} {labels:?}: {:#?}", experiment.findings))
+/// Whether a finding is of a quantity and has these words as labels.
+pub(crate) fn fits(finding: &Finding, metric: &str, labels: &[(&str, &str)]) -> bool {
+    let word = |(name, word): &(&str, &str)| Labels::new().with_named(name, Label::Text((*word).to_owned()));
+    finding.quantity.name() == metric && labels.iter().all(|label| finding.labels.include(&word(label)))
+}
+
+pub(crate) fn found<'a>(experiment: &'a Experiment, metric: &str, labels: &[(&str, &str)]) -> &'a Finding {
+    let mut fitting = experiment.findings.iter().filter(|finding| fits(finding, metric, labels));
+    fitting.next().unwrap_or_else(|| panic!("no {metric} {labels:?}: {:#?}", experiment.findings))
 }
 
 /// Two cores that declare 48 KiB, 1.25 MiB and 40 MiB, whatever they have.

@@ -64,7 +64,7 @@ pub fn against(comparison: &Comparison, other: &Against, detail: Detail) -> Page
 
 /// Whether a figure is the core clock, which has a line of its own and no verdict.
 fn is_clock(figure: &ComparedFigure) -> bool {
-    figure.metric == Quantity::CoreClock
+    figure.quantity == Quantity::CoreClock
 }
 
 /// The core clock of both runs: `2.900 GHz, then 3.200 GHz (+10.3 %)`.
@@ -79,7 +79,7 @@ fn clock_text(other: &Against) -> Option<String> {
 /// Whether a figure describes the conditions of a run (core clock, interruptions) and is shown in a line of its own
 /// instead of a table. A condition that became better or worse is shown in the tables, as any other figure.
 fn is_beside(figure: &ComparedFigure) -> bool {
-    figure.metric.is_condition() && !figure.verdict.has_moved()
+    figure.quantity.is_condition() && !figure.verdict.has_moved()
 }
 
 /// The conditions that differ for several numbers, with how many: `pages: thp → base, for all 29 numbers compared`.
@@ -102,8 +102,8 @@ fn is_compared(figure: &ComparedFigure) -> bool {
 
 /// The interruptions of both runs: `2.3 % of the time, then 2.9 %; longer than 20 µs 0.5 %, then 0.4 %`.
 fn interruptions_text(other: &Against) -> Option<String> {
-    let both = |metric: Quantity| {
-        let figure = other.figures.iter().find(|figure| figure.metric == metric)?;
+    let both = |quantity: Quantity| {
+        let figure = other.figures.iter().find(|figure| figure.quantity == quantity)?;
         Some([figure.first.as_ref()?.value?, figure.other.as_ref()?.value?])
     };
     let [first, second] = both(Quantity::InterruptionsShare)?.map(percent);
@@ -169,7 +169,8 @@ pub fn family_name(family: &ComparedFamily) -> String {
 }
 
 fn bare_family_name(family: &ComparedFamily) -> String {
-    let what = if family.metric == Quantity::Bandwidth { "rates".to_owned() } else { family.metric.name().to_owned() };
+    let what =
+        if family.quantity == Quantity::Bandwidth { "rates".to_owned() } else { family.quantity.name().to_owned() };
     format!("{} {what}, the mean of {}", family.tier, family.figures)
 }
 

@@ -21,7 +21,7 @@ fn figure(tier: &str, values: [f64; 2], verdict: ChangeVerdict) -> ComparedFigur
     let change = values[1] / values[0] - 1.0;
     ComparedFigure {
         probe: "bandwidth".into(),
-        metric: Quantity::Bandwidth,
+        quantity: Quantity::Bandwidth,
         labels: Labels::new().with_tier_name(tier).with_op("read").with_threads(4),
         name: Some(format!("read.{}.all", tier.to_lowercase())),
         unit: Unit::BytesPerSecond,
@@ -43,10 +43,10 @@ fn figure(tier: &str, values: [f64; 2], verdict: ChangeVerdict) -> ComparedFigur
 
 fn families() -> Vec<ComparedFamily> {
     let interval = Interval { low: -0.07, high: -0.02, level: 0.95 };
-    let (metric, tier) = (Quantity::Bandwidth, "L1".to_owned());
+    let (quantity, tier) = (Quantity::Bandwidth, "L1".to_owned());
     let verdict = ChangeVerdict::Worse;
     vec![ComparedFamily {
-        metric,
+        quantity,
         tier,
         differs: Vec::new(),
         figures: 6,
@@ -59,7 +59,7 @@ fn families() -> Vec<ComparedFamily> {
 
 fn scatter() -> Vec<RunScatter> {
     let one = |tier: &str, sd: f64, runs: u64| RunScatter {
-        metric: Quantity::Bandwidth,
+        quantity: Quantity::Bandwidth,
         tier: tier.to_owned(),
         sd,
         common: 0.006,
@@ -131,8 +131,8 @@ fn every_style_fits_and_lists_what_was_asked_for() {
 fn names_are_those_of_other_reports() {
     let mut figures = comparison().others.remove(0).figures;
     let labels = |text: &str| Labels::new().with_tier(Tier::Cache(1)).with_statistic(text);
-    let mut named = |metric: Quantity, labels: Labels| {
-        let made = ComparedFigure { metric, labels, is_per_core: false, ..figures.remove(0) };
+    let mut named = |quantity: Quantity, labels: Labels| {
+        let made = ComparedFigure { quantity, labels, is_per_core: false, ..figures.remove(0) };
         compared_name(&made, Detail::Usual)
     };
     assert_eq!(named(Quantity::TierSize, labels("plateau")), "L1 size");
@@ -146,7 +146,7 @@ fn rows_of_scaling_between_machines_name_their_threads() {
     let named = |span: &str| {
         let labels = Labels::new().with_tier(Tier::Dram).with_span(span.parse().unwrap()).with_threads(4);
         let made = figure("DRAM", [1e9, 1e9], ChangeVerdict::Same);
-        whole_name(&ComparedFigure { metric: Quantity::BandwidthScaling, labels, ..made }, Detail::Usual)
+        whole_name(&ComparedFigure { quantity: Quantity::BandwidthScaling, labels, ..made }, Detail::Usual)
     };
     assert_eq!(
         ["all", "some", "cores"].map(named),
@@ -189,7 +189,7 @@ fn the_clock_has_a_line_and_what_it_explains_a_note() {
     figures[1].clock_change = Some(0.004);
     let not = ChangeVerdict::NotComparable(Obstacle::NoDirection);
     let clock = figure("", [2.9e9, 3.2e9], not);
-    figures.push(ComparedFigure { metric: Quantity::CoreClock, labels: Labels::new(), unit: Unit::Hz, ..clock });
+    figures.push(ComparedFigure { quantity: Quantity::CoreClock, labels: Labels::new(), unit: Unit::Hz, ..clock });
     let shown = terminal(&compare(&all, Detail::Usual), &Style { width: 120, ..Style::default() });
     assert!(shown.contains("2.900 GHz, then 3.200 GHz (+10.3 %)"), "{shown}");
     assert_eq!(shown.matches("per cycle").count(), 1, "{shown}");

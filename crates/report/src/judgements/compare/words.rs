@@ -1,11 +1,9 @@
 //! Numbers of a comparison in words.
 
 use tiermark_model::{
-    Bytes, ComparedFigure, ComparedNumber, ConditionDifference, Grade, Interval, Key, Obstacle, Quantity, Span,
+    Bytes, ComparedFigure, ComparedNumber, ConditionDifference, Grade, Interval, LabelSet, Obstacle, Quantity, Span,
 };
 use tiermark_page::{ABSENT, Detail, Text, bound_sign, clean, grade_mark, number, text};
-
-use crate::label_words;
 
 /// Change of a value by the core clock from which on it is shown beside the change per cycle.
 const CLOCK_SHOWN: f64 = 0.01;
@@ -54,7 +52,7 @@ pub(super) fn judged_name(figure: &ComparedFigure, detail: Detail) -> String {
 /// The change less what the other numbers of the family share, where only that shows one.
 fn against(figure: &ComparedFigure) -> Option<String> {
     let interval = figure.interval.filter(|_| figure.is_against_family)?;
-    let what = if figure.metric == Quantity::Bandwidth { "rates" } else { "latencies" };
+    let what = if figure.quantity == Quantity::Bandwidth { "rates" } else { "latencies" };
     let change = signed_within(f64::midpoint(interval.low, interval.high), Some(interval));
     Some(format!(", relative to the other {what} of its tier: {change}"))
 }
@@ -62,31 +60,27 @@ fn against(figure: &ComparedFigure) -> Option<String> {
 /// The name of a number: its quantity and its labels, without what is usual.
 pub(super) fn whole_name(figure: &ComparedFigure, detail: Detail) -> String {
     let labels = &figure.labels;
-    let mut without = vec![Key::Purpose, Key::Cpus];
-    if !detail.is_all() {
-        let usual = [
-            (Key::Layout, labels.layout() == Some("random")),
-            (Key::Page, labels.page() == Some("thp")),
-            (Key::Chains, labels.chains() == Some(1)),
-        ];
-        without.extend(usual.into_iter().filter(|(_, is_usual)| *is_usual).map(|(key, _)| key));
-    }
+    let is_short = !detail.is_all();
+    let without = (LabelSet::NONE.purpose().cpus())
+        .and_if(is_short && labels.layout() == Some("random"), LabelSet::NONE.layout())
+        .and_if(is_short && labels.page() == Some("thp"), LabelSet::NONE.page())
+        .and_if(is_short && labels.chains() == Some(1), LabelSet::NONE.chains())
+        .and_if(labels.op().is_some(), LabelSet::NONE.kernel())
+        .and_if(labels.tier_name().is_some(), LabelSet::NONE.size())
+        .and_if(figure.quantity == Quantity::TierSize, LabelSet::NONE.statistic());
     // What differs is said beside it.
-    without.extend(figure.differs.iter().map(|one| one.condition.key()));
-    let is_named = |key: Key| labels.has(key);
-    without.extend([Key::Kernel].iter().filter(|_| is_named(Key::Op)));
-    without.extend([Key::Size].iter().filter(|_| is_named(Key::Tier)));
-    without.extend([Key::Statistic].iter().filter(|_| figure.metric == Quantity::TierSize));
+    let without = figure.differs.iter().fold(without, |without, one| without.and(one.condition.label()));
     // Machines have different numbers of threads: of `one` or `all` it is the span that they share.
     let is_of_machines = figure.first.as_ref().is_some_and(|number| number.per_core.is_some());
     let is_of_span = is_of_machines && matches!(labels.span(), Some(Span::One | Span::All));
-    let (dropped, kept) = if is_of_span { (Key::Threads, Key::Span) } else { (Key::Span, Key::Threads) };
-    without.extend([dropped].iter().filter(|_| is_named(kept)));
-    let labels = label_words(labels, &without);
+    let without = without
+        .and_if(is_of_span, LabelSet::NONE.threads())
+        .and_if(!is_of_span && labels.threads().is_some(), LabelSet::NONE.span());
+    let labels = labels.words(without);
     let metric = metric_words(figure);
     let kernels = kernels(figure).map_or_else(String::new, |names| format!(" ({names})"));
     // As the other reports have it.
-    if figure.metric == Quantity::TierSize {
+    if figure.quantity == Quantity::TierSize {
         return format!("{labels} {metric}").trim().to_owned();
     }
     format!("{metric} {labels}{kernels}").trim().to_owned()
@@ -108,7 +102,7 @@ fn kernels(figure: &ComparedFigure) -> Option<String> {
 
 /// The quantity in words; nothing where the labels imply it.
 fn metric_words(figure: &ComparedFigure) -> String {
-    match &figure.metric {
+    match &figure.quantity {
         Quantity::Bandwidth if figure.labels.op().is_some() => String::new(),
         // The name of a primitive says what is measured.
         _ if figure.labels.group().is_some() => String::new(),

@@ -21,7 +21,7 @@ fn run(at: u32) -> HistoryRun {
 }
 
 /// A figure with six values, a bound, and a change before the fourth.
-fn figure(metric: Quantity, unit: Unit, scale: f64) -> FigureHistory {
+fn figure(quantity: Quantity, unit: Unit, scale: f64) -> FigureHistory {
     let values = [1.0, 1.01, 0.995, 1.08, 1.1, 1.09, 1.2];
     let points = values.iter().zip(1..).map(|(value, at)| FigurePoint {
         run: run(at).id,
@@ -44,10 +44,10 @@ fn figure(metric: Quantity, unit: Unit, scale: f64) -> FigureHistory {
         facts,
     };
     FigureHistory {
-        key: format!("survey {metric} L3 read"),
+        key: format!("survey {quantity} L3 read"),
         name: None,
         probe: "survey".into(),
-        metric,
+        quantity,
         labels: Labels::new()
             .with_purpose(Purpose::Ladder)
             .with_tier(Tier::Cache(3))

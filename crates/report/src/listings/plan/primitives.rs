@@ -1,14 +1,13 @@
 //! Steps of operating-system primitives: how many points each has, over which bytes, and which threads take part on
 //! which cpus.
 
-use tiermark_model::{Bytes, CpuId, IdSet, Key, OsCall, OsGroup, Relation, Role, Step};
+use tiermark_model::{Bytes, CpuId, IdSet, LabelSet, OsCall, OsGroup, Relation, Role, Step};
 use tiermark_page::{Table, seconds};
 
 use super::{ends, range};
-use crate::label_words;
 
 /// Labels that have columns of their own.
-const COLUMNS: [Key; 7] = [Key::Cpus, Key::To, Key::Relation, Key::Size, Key::Resident, Key::WorkingSet, Key::Threads];
+const COLUMNS: LabelSet = LabelSet::NONE.cpus().to().relation().size().resident().working_set().threads();
 
 /// The cpus of those that take part beside the threads of the plan.
 pub(super) fn cpus(steps: &[Step]) -> IdSet {
@@ -30,8 +29,7 @@ pub(super) fn table(steps: &[Step], each: bool) -> Option<Table> {
     }
     let mut groups: Vec<(String, Vec<&Step>)> = Vec::new();
     for step in steps {
-        let name =
-            if each { label_words(&step.labels, &COLUMNS) } else { step.labels.op().unwrap_or(&step.id).to_owned() };
+        let name = if each { step.labels.words(COLUMNS) } else { step.labels.op().unwrap_or(&step.id).to_owned() };
         match groups.iter_mut().find(|(known, _)| !each && *known == name) {
             Some((_, group)) => group.push(step),
             None => groups.push((name, vec![step])),
@@ -47,7 +45,7 @@ pub(super) fn table(steps: &[Step], each: bool) -> Option<Table> {
 
 /// The bytes that a point is about: of a block, held by the process, or worked on between two switches.
 fn bytes(step: &Step) -> Option<u64> {
-    [Key::Size, Key::Resident, Key::WorkingSet].into_iter().find_map(|key| step.labels.number(key))
+    step.labels.bytes().or(step.labels.resident()).or(step.labels.working_set())
 }
 
 /// The threads that take part beside the caller, and their cpus.
