@@ -13,7 +13,7 @@ use crate::sizes::grid;
 /// Seeds of each scenario: enough to see one fault in thirty. `TIERMARK_SEEDS=300` sees one in a hundred, for a change
 /// of the method.
 pub(super) fn seeds() -> u64 {
-    tiermark_model::testing::seeds(30)
+    tiermark_model::testing::seeds(60)
 }
 /// Rounds of more points.
 const ROUNDS: usize = 8;
