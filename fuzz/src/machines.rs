@@ -9,7 +9,7 @@ use flate2::write::GzEncoder;
 use tiermark_capacity::evidence::{GroupCounters, GroupPaths, Host, Vitals, parse};
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_machine::{LiveFacts, Root, discover, dmi, files};
-use tiermark_model::{IdSet, parse_size};
+use tiermark_model::{IdSet, Machine, parse_size};
 use tiermark_page::{Detail, Style, terminal};
 
 use super::input::Input;
@@ -90,15 +90,28 @@ pub(crate) fn tree(bytes: &[u8]) {
 /// Discovers a machine and shows it, as `machine` does; a doctor's visit too.
 fn shown(root: &Root) {
     let Ok(machine) = discover(root, &LiveFacts::default()) else { return };
+    consistent(&machine);
     let _ = terminal(&tiermark_report::machine(&machine, Detail::All), &Style::default());
-    let _ = serde_json::to_string(&machine).expect("a machine can always be written");
     let input = tiermark_tune::AdviceInput::new(root, &machine, Vec::new());
     let _ = tiermark_tune::knob_rows(&input, tiermark_tune::Profile::Latency, tiermark_tune::knobs());
     let check = tiermark_tune::doctor::CheckInput { root, machine: &machine, busy: None, held: &[], interrupted: None };
-    let _ = terminal(
-        &tiermark_report::listings::doctor(&tiermark_tune::doctor::checkup(&check), Detail::All),
-        &Style::default(),
-    );
+    let found = tiermark_tune::doctor::checkup(&check);
+    assert!(found.checks.iter().all(|row| !row.value.is_empty()), "a check that says nothing");
+    let _ = terminal(&tiermark_report::listings::doctor(&found, Detail::All), &Style::default());
+}
+
+/// What the rest of the program relies on.
+fn consistent(machine: &Machine) {
+    let online = machine.online();
+    assert!(!machine.allowed_cpus.is_empty() && machine.allowed_cpus.is_subset(&online));
+    assert!(machine.cpus.windows(2).all(|pair| pair[0].id < pair[1].id));
+    assert!(machine.caches.iter().all(|cache| !cache.cpus.is_empty() && cache.cpus.is_subset(&online)));
+    assert!(!machine.nodes.is_empty() && machine.page_bytes.is_power_of_two());
+    // These add things up.
+    let _ = (machine.reachable_cache_bytes(&online), machine.llc_groups(), machine.cores_first(&online));
+    assert!(machine.nodes.iter().filter_map(|node| node.memory_bytes).try_fold(0u64, u64::checked_add).is_some());
+    let json = serde_json::to_string(machine).expect("a machine can always be written");
+    assert_eq!(serde_json::from_str::<Machine>(&json).expect("and read"), *machine);
 }
 
 /// Firmware's table, what is shown of it, and its redaction.

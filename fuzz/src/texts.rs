@@ -6,7 +6,12 @@ use tiermark_counters::{CounterSource, Family, Field, LikwidFile, PCM, PCM_MEMOR
 /// Curves of latency over bandwidth: `show FILE.csv`.
 pub(crate) fn curves(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    if let Ok(points) = tiermark_exports::read_mess(&text) {
+    let read = tiermark_exports::read_mess(&text);
+    if let Err(error) = &read {
+        assert!(error.line >= 1 && !error.why.is_empty(), "a refusal without a place");
+    }
+    if let Ok(points) = read {
+        assert!(points.iter().all(|point| point.latency_ns > 0.0 && point.bandwidth.is_finite()));
         for width in [40, 120] {
             let style = tiermark_page::Style { width, ..Default::default() };
             let page = tiermark_report::loaded_curves("curves", &points, tiermark_page::Detail::Usual);

@@ -16,6 +16,7 @@ mod faults;
 mod load;
 mod measured;
 mod os;
+mod record;
 mod shown;
 mod soak;
 mod tune;

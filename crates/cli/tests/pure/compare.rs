@@ -103,7 +103,7 @@ fn a_gate_that_cannot_judge_is_not_passed() {
 #[test]
 fn surveys_of_an_unchanged_machine_raise_no_alarm() {
     let user = User::new();
-    let files = ["a.json", "b.json", "c.json", "d.json"];
+    let files = ["a.json", "b.json", "c.json"];
     for (file, seed) in files.iter().zip(100..) {
         let (json, seed) = (format!("--json={file}"), format!("--seed={seed}"));
         let server = "synth:sockets=2,cores=8,smt=2,mem=64G";

@@ -32,11 +32,12 @@ fn explained(arguments: &[&str]) -> Value {
 #[test]
 fn a_healthy_machine_yields_no_alarm() {
     for shape in SHAPES {
-        for command in
-            [["survey", "--quick"], ["matrix", "--quick"], ["scale", "--quick"], ["loaded-latency", "--quick"]]
-        {
-            let found = explained(&[&command[..], &["--simulate", shape]].concat());
-            assert_eq!(names(&found, "problem"), [] as [&str; 0], "{command:?} {shape}: {}", found["found"]);
+        // A survey of several nodes has a matrix; the other probes need two shapes only.
+        let others =
+            if [SHAPES[1], SHAPES[4]].contains(&shape) { &["matrix", "scale", "loaded-latency"][..] } else { &[] };
+        for command in ["survey"].iter().chain(others) {
+            let found = explained(&[command, "--quick", "--simulate", shape]);
+            assert_eq!(names(&found, "problem"), [] as [&str; 0], "{command} {shape}: {}", found["found"]);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `tiermark matrix` on simulated machines.
 
-use crate::common::{User, document, stable};
+use crate::common::{User, stable};
+use tiermark_model::testing;
 
 /// Two sockets of four cores.
 const SERVER: &str = "synth:sockets=2,cores=4,smt=2,mem=16G";
@@ -24,8 +25,10 @@ fn reports_are_exact() {
 
 #[test]
 fn many_nodes_fit_eighty_columns() {
+    // Cells that the time leaves out are as wide as others.
+    let many = ["matrix", "--quick", "--simulate", MANY, "--no-save", "--max-time=8", "--allow-partial"];
     for from in ["node", "llc"] {
-        let ran = User::new().run(&["matrix", "--quick", "--simulate", MANY, "--from", from, "--no-save"]).expect(0);
+        let ran = User::new().run(&[&many[..], &["--from", from]].concat()).expect(0);
         let (body, _) = ran.out.rsplit_once("\nclock ").unwrap();
         assert!(body.lines().all(|line| line.chars().count() <= 80), "{body}");
         for node in 0..8 {
@@ -37,7 +40,7 @@ fn many_nodes_fit_eighty_columns() {
 #[test]
 fn every_table_fits_eighty_columns() {
     let wide = [
-        "--full",
+        "--quick",
         "--op",
         "latency,write.cached,read.random8,2:1.nt",
         "--mixed",
@@ -107,49 +110,8 @@ fn a_node_without_cpus_takes_its_row_and_not_the_matrix() {
     User::new().run(&[&arguments[..], &["--cpu-node", "2"]].concat()).expect(4);
 }
 
-#[test]
-fn a_saved_matrix_is_shown_as_it_was() {
-    let user = User::new();
-    let arguments = ["matrix", "--simulate", SERVER, "--quick", "--json=run.json"];
-    let first = user.run(&arguments).expect(0).out;
-    assert_eq!(user.run(&["show"]).expect(0).out, first);
-    let run = document(&user.path("run.json"));
-    assert_eq!(run["experiments"][0]["request"]["probe"], "matrix");
-}
-
-#[test]
-fn the_placement_experiment_has_its_shape() {
-    // Reads of remote memory below local ones, and mixed reads between them, as published: the link holds the remote
-    // half back.
-    let user = User::new();
-    user.run(&["run", "placement-matrix", "--simulate", SERVER, "--json=run.json", "--no-save"]).expect(0);
-    let run = document(&user.path("run.json"));
-    let found = crate::common::findings(&run);
-    let rate = |op: &str, node: u64, policy: Option<&str>| {
-        let is = |f: &&serde_json::Value| {
-            let labels = &f["labels"];
-            f["metric"] == "bandwidth"
-                && labels["from"] == "node:0"
-                && labels["op"] == op
-                && labels["node"] == node
-                && labels["policy"].as_str() == policy
-        };
-        found
-            .iter()
-            .find(is)
-            .and_then(|f| f["value"].as_f64())
-            .unwrap_or_else(|| panic!("no {op} to node {node}, {policy:?}"))
-    };
-    for op in ["read", "read.random8", "write.cached", "write.random8"] {
-        assert!(rate(op, 1, None) < rate(op, 0, None), "{op}");
-        assert!(rate(op, 1, Some("mixed")) > rate(op, 1, None), "{op}");
-    }
-    assert!(rate("read", 1, Some("mixed")) < rate("read", 0, None));
-    for (random, sequential) in [("read.random8", "read"), ("write.random8", "write.cached")] {
-        assert!(rate(random, 0, None) < rate(sequential, 0, None) / 4.0, "{random}");
-    }
-    assert!(found.iter().any(|f| f["metric"] == "mixed.against_local" && f["value"].is_number()));
-}
+/// The rows of one node, and few visits: each machine is cheap.
+const FEW: [&str; 2] = ["--cpu-node=0", "--max-time=16"];
 
 /// Rates of the threads of node 0 in a run of the placement experiment, GB/s: by operation and policy, and by part.
 fn placements(more: &[&str]) -> impl Fn(&str, &str) -> f64 + use<> {
@@ -184,10 +146,8 @@ fn placements(more: &[&str]) -> impl Fn(&str, &str) -> f64 + use<> {
 /// published server's proportions, and its shape.
 #[test]
 fn the_placement_experiment_has_the_published_shape_under_noise() {
-    for seed in 1..=20 {
-        // The rows of one node, and few visits: each of twenty machines is cheap.
-        let few = ["--cpu-node=0", "--max-time=16"];
-        let rate = placements(&[&few[..], &["--sim-memory=225", "--sim-link=52", &format!("--seed={seed}")]].concat());
+    for seed in 1..=testing::seeds(4).min(20) {
+        let rate = placements(&[&FEW[..], &["--sim-memory=225", "--sim-link=52", &format!("--seed={seed}")]].concat());
         let [local, remote, mixed, spread] =
             ["local", "remote", "mixed", "interleave"].map(|place| rate("read", place));
         assert!((remote / 52.0 - 1.0).abs() < 0.035, "seed {seed}: the link holds remote reads, {remote}");
@@ -213,6 +173,7 @@ fn the_placement_experiment_has_the_published_shape_under_noise() {
 /// reads.
 #[test]
 fn other_ceilings_give_the_placement_experiment_another_shape() {
+    let placements = |ceilings: &[&str]| placements(&[&FEW[..], ceilings].concat());
     let rich = placements(&["--sim-memory=600", "--sim-link=52"]);
     assert!(rich("write.cached", "mixed") < 0.95 * rich("write.cached", "local"));
     let poor = placements(&["--sim-memory=90", "--sim-link=52"]);

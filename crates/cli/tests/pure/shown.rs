@@ -168,19 +168,6 @@ fn documents_of_other_kinds_and_versions_are_told() {
     }
 }
 
-#[test]
-fn every_document_has_a_schema() {
-    let user = User::new();
-    let of = |arguments: &[&str]| user.run(&[&["schema"], arguments].concat()).expect(0).json();
-    assert_eq!(of(&[])["title"], "Run");
-    for (name, version, title) in [("run", 4, "Run"), ("capacity", 1, "Capacity"), ("load", 1, "LoadRun")] {
-        let committed = format!("{}/../../schema/{name}-{version}.json", env!("CARGO_MANIFEST_DIR"));
-        let schema = of(&[name]);
-        assert_eq!(schema["title"], title);
-        assert_eq!(schema, crate::common::document(committed.as_ref()), "{name}");
-    }
-}
-
 /// `last` is the newest run, simulated or not, so whatever shows it says so above the numbers.
 #[test]
 fn a_run_of_a_simulated_machine_is_named_as_one() {

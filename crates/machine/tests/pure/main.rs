@@ -9,6 +9,6 @@
 mod field;
 mod field2;
 mod field_trees;
-mod fuzz;
+mod packed;
 mod shared_fixtures;
 mod synthetic;

@@ -260,6 +260,8 @@ fn a_run_without_curve_is_refused() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
     #[test]
     fn more_traffic_of_a_mix_is_never_faster(rates in prop::collection::vec(0.0f64..200e9, 2..20)) {
         let on = curves_of(&points("read", 100, 1.0, None)).unwrap();

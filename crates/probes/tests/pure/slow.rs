@@ -70,7 +70,7 @@ fn sizes_are_those_that_a_guest_got_or_not_said() {
 
 fn sizes_are(core: &SimCore, l3: u64) {
     for effort in [Effort::Quick, Effort::Standard, Effort::Full] {
-        for seed in 0..3 {
+        for seed in 0..testing::seeds(2) {
             let found = sizes(effort, core.clone(), seed);
             for (name, truth) in [("L1", 48 * KIB), ("L2", 1280 * KIB), ("L3", l3)] {
                 let size = found.iter().find(|f| f.labels.tier_name() == Some(name));

@@ -20,7 +20,7 @@ fn rungs_lie_in_the_caches_that_are_there() {
     let cache = |level, bytes, ways| SimCache { level, bytes, ways };
     let core = SimCore { caches: vec![cache(2, 320 * KIB, 10), cache(3, 8 * MIB, 16)], ..SimCore::default() };
     for effort in [Effort::Quick, Effort::Standard] {
-        for seed in 0..3 {
+        for seed in 0..2 {
             let [latency, mlp, beside] =
                 tiers().map(|(probe, params)| findings(probe, params, effort, core.clone(), seed));
             for (tier, inner, own) in [

@@ -1,7 +1,6 @@
 //! What a redacted run has left.
 
 use crate::common::*;
-use proptest::prelude::*;
 use tiermark_model::*;
 use tiermark_report::redact::{Pseudonyms, redact};
 
@@ -67,20 +66,4 @@ fn values_of_labels_are_pseudonyms_wherever_they_stand() {
         [format!("--label=host={host},rack={rack}"), "--label".into(), format!("rack={rack}")]
     );
     assert_eq!((redacted.host(), redacted.warnings[0].text.contains(&host)), (Some(host.as_str()), true));
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
-
-    #[test]
-    fn strange_numbers_and_texts_never_panic(
-        number in prop::num::f64::ANY,
-        text in "\\PC{0,40}|[\\x00-\\x1f]{0,9}|日本{0,20}",
-    ) {
-        let labels = Labels::new().with_tier_name(&text);
-        let found = finding("latency", labels.clone(), Unit::Ns, number);
-        let mut run = run_of(machines::vm(), &text, vec![strange(labels, number)], vec![found]);
-        run.machine.system.hostname = Some(text);
-        redact(&run, Pseudonyms::new(NAMES));
-    }
 }

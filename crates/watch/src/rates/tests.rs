@@ -136,16 +136,6 @@ proptest! {
         let shares = sample.cpu.and_then(|cpu| cpu.busy.zip(cpu.steal));
         prop_assert!(shares.is_none_or(|(busy, steal)| busy <= 1.0 && steal <= 1.0));
     }
-
-    #[test]
-    fn any_text(text in any::<String>()) {
-        let mut reading = Reading::default();
-        let mut node = NodeReading::default();
-        reading.meminfo(&text);
-        reading.vmstat(&text);
-        reading.swaps(&text);
-        node.meminfo(&text);
-    }
 }
 
 /// Control groups by path with their memory and the time that they waited, and a group of resctrl with its bytes.

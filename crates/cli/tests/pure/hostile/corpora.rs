@@ -12,7 +12,7 @@ use flate2::read::GzDecoder;
 mod targets;
 
 /// Of so many inputs of a corpus, one: unoptimised code takes minutes for all.
-const ONE_OF: usize = 16;
+const ONE_OF: usize = 32;
 
 #[test]
 fn what_fuzzing_kept_ends_no_parser() {

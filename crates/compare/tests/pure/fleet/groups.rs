@@ -50,7 +50,7 @@ fn is_found(loss: f64, seed: u64) -> bool {
 
 #[test]
 fn a_fact_of_a_quarter_of_the_hosts_is_blamed_for_what_they_lost() {
-    let seeds = seeds(20);
+    let seeds = seeds(10);
     for loss in [0.05, 0.08] {
         let found = (0..seeds).filter(|seed| is_found(loss, *seed)).count() as u64;
         eprintln!("of {seeds} groups of 3 of 12 that lost {loss} of L3, found: {found}");
@@ -73,7 +73,7 @@ fn alarms(hosts: usize, scatter: [f64; 2], seeds: u64) -> usize {
 
 #[test]
 fn facts_that_cost_nothing_are_blamed_for_nothing() {
-    let seeds = seeds(40);
+    let seeds = seeds(20);
     for (hosts, scatter) in [(6, BARE), (12, BARE), (40, BARE), (12, GUEST)] {
         let alarms = alarms(hosts, scatter, seeds);
         eprintln!("of {seeds} sound fleets of {hosts} hosts with a scatter of {scatter:?}, with an odd host: {alarms}");
@@ -223,7 +223,7 @@ fn errors_and_throttling_count_by_the_day() {
 /// half its size mostly is not.
 #[test]
 fn what_the_report_calls_visible_is_seen() {
-    let seeds = seeds(40);
+    let seeds = seeds(10);
     for (hosts, scatter) in [(6, BARE), (16, BARE), (16, GUEST), (40, GUEST)] {
         let server = Server { scatter, ..SERVER };
         let mut found = [0, 0];

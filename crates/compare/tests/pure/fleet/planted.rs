@@ -180,7 +180,7 @@ fn found_of(hosts: usize, loss: f64, seeds: u64) -> u64 {
 
 #[test]
 fn small_kinds_show_large_losses() {
-    let seeds = seeds(10);
+    let seeds = seeds(5);
     for hosts in [4, 8, 16, 40] {
         let found = [0.06, 0.08, 0.1, 0.15].map(|loss| found_of(hosts, loss, seeds));
         eprintln!("of {seeds} hosts among {hosts} that lost 6, 8, 10 and 15 % of memory bandwidth, found: {found:?}");
@@ -204,7 +204,7 @@ fn wrongly_odd(hosts: usize, times: f64, seeds: u64) -> usize {
 
 #[test]
 fn sound_hosts_of_small_kinds_are_alike() {
-    let seeds = seeds(20);
+    let seeds = seeds(10);
     for times in [1.0, 3.0] {
         let wrong = [4, 5, 7, 8, 16, 40].map(|hosts| wrongly_odd(hosts, times, seeds));
         eprintln!(

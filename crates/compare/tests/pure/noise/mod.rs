@@ -84,9 +84,9 @@ fn simulated_neighbours_raise_no_alarm_and_hide_no_change() {
     for (at, neighbours) in all.into_iter().enumerate() {
         let options = SimOptions { seed: 20 + at as u64, neighbours, noise: 0.004, ..SimOptions::default() };
         let source = made::measure(&machine(), options);
-        (0..20).for_each(|_| seen.pair(&source, &mut rng));
+        (0..10).for_each(|_| seen.pair(&source, &mut rng));
     }
-    assert!(seen.pairs == 60 && seen.slowed == 60 && seen.figures == 60 * 12, "{seen:?}");
+    assert!(seen.pairs == 30 && seen.slowed == 30 && seen.figures == 30 * 12, "{seen:?}");
     // A trusted figure of L3 may have an interval as wide as the loss where its neighbours come and go.
-    assert!(seen.alarmed <= 1 && seen.found >= 50 && seen.same > seen.figures / 3, "{seen:?}");
+    assert!(seen.alarmed <= 1 && seen.found >= 25 && seen.same > seen.figures / 3, "{seen:?}");
 }

@@ -209,7 +209,7 @@ fn row(name: &str, seen: &Seen) {
 fn scatter_between_runs_raises_no_alarm_and_hides_no_loss() {
     const SEED: u64 = 20_261_126;
     let asked: Option<usize> = std::env::var("TIERMARK_PAIRS").ok().and_then(|n| n.parse().ok());
-    let pairs = asked.unwrap_or(8);
+    let pairs = asked.unwrap_or(5);
     let options = SimOptions { seed: 20, noise: 0.004, ..SimOptions::default() };
     let source = measured(many_steps(), &machine(), options);
     let quiet = Kind { name: "visits only", ..Kind::default() };

@@ -23,7 +23,7 @@ const SHARE_OFF: f64 = 0.05;
 
 /// Seeds of each kind of machine.
 fn seeds() -> u64 {
-    testing::seeds(8)
+    testing::seeds(4)
 }
 
 /// Seeds of each kind of machine, where a few take long enough.

@@ -12,7 +12,7 @@ use tiermark_sim::{Ceilings, SimCore, SimHost, SimOptions};
 
 /// Seeds of noise under which every number must come out.
 pub(crate) fn seeds() -> std::ops::Range<u64> {
-    1..1 + testing::seeds(4)
+    1..1 + testing::seeds(2)
 }
 
 /// Two sockets.
