@@ -33,6 +33,8 @@ fn problems_that_doctor_found_are_causes() {
         ("cpu quota", "cpu-quota"),
         ("memory limit", "memory-limit"),
         ("available memory", "memory-short"),
+        ("memory errors", "memory-errors"),
+        ("clock limit", "clock-limit"),
         ("clocksource", "clocksource"),
         ("facts of the machine", "facts-disputed"),
     ];
