@@ -99,10 +99,11 @@ pub(crate) fn parse_with_topics(
 }
 
 /// Whether words are a command line of another tool with options of one letter or a program behind `--`, which clap
-/// would read as its own. A last `-h` is that of `help`.
+/// would read as its own. A last `-h` is that of `help`, unless the program has one too.
 fn is_of_another_tool(words: &[&str]) -> bool {
     let is_own = command().find_subcommand(words[0]).is_some();
-    let is_asked = matches!(words.last(), Some(&("-h" | "--help")));
+    let is_asked =
+        words.last().is_some_and(|word| ["-h", "--help"].contains(word) && !other_tools::has_flag(words, word));
     let is_raw = |word: &&str| *word == "--" || (word.starts_with('-') && !word.starts_with("--"));
     !is_own && !is_asked && words.iter().any(is_raw) && other_tools::line(words).is_some()
 }
@@ -147,7 +148,7 @@ fn whole<'a>(word: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
 fn elsewhere(words: &[&str], at_hand: &clap::Command) -> Option<String> {
     let row = match at_hand.get_name() {
         "load" => other_tools::of_a_load_generator(words)?,
-        _ => other_tools::here(words)?,
+        _ => other_tools::here(words).filter(|row| row.here != other_tools::NONE)?,
     };
     let note = if row.note.is_empty() { String::new() } else { format!(" ({})", row.note) };
     let options = row.here.splitn(3, ' ').nth(2).filter(|options| options.starts_with('-'));
@@ -218,7 +219,7 @@ mod tests {
             (&["stream"], "`tiermark bandwidth --op copy,scale,add,triad"),
             (&["lat_mem_rd", "-t"], "`tiermark latency --layout random`"),
             (&["lat_mem_rd", "64", "64"], "`tiermark latency --layout stride:64 --sizes 4K,8K,"),
-            (&["bw_mem", "512m", "rd"], "`tiermark bandwidth --op read --threads 1 --sizes 512m`"),
+            (&["bw_mem", "512m", "rd"], "`tiermark bandwidth --op read --threads 1 --sizes 512M`"),
             (&["latency", "-b1g"], "`tiermark latency --sizes 1g`"),
             (&["--idle_latency"], "`tiermark latency`"),
             (&["mlc", "--idle_latency"], "`tiermark latency`"),

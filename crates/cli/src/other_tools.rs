@@ -63,13 +63,18 @@ impl From<Vec<String>> for Part {
 struct Form<'a> {
     key: &'a str,
     pattern: Option<&'a str>,
+    /// Whether it stands for all operands from here on.
+    repeats: bool,
 }
 
 impl Part {
     fn forms(&self) -> impl Iterator<Item = Form<'_>> {
         self.there.split(", ").map(|text| match text.split_once([' ', '=']) {
-            Some((key, pattern)) => Form { key, pattern: Some(pattern) },
-            None => Form { key: text, pattern: values::is_name(text).then_some(text) },
+            Some((key, pattern)) => Form { key, pattern: Some(pattern), repeats: false },
+            None => {
+                let key = text.trim_end_matches("...");
+                Form { key, pattern: values::is_name(key).then_some(key), repeats: key != text }
+            }
         })
     }
 
@@ -90,14 +95,18 @@ pub(crate) fn tool(name: &str) -> Vec<Equivalent> {
     ROWS.iter().filter(|row| row.is_of(name)).flat_map(listed).collect()
 }
 
+/// Stands in place of a command where there is none.
+pub(crate) const NONE: &str = "no counterpart";
+
 /// A program, then its options and operands.
 fn listed(row: &ToolRow) -> Vec<Equivalent> {
-    let here = values::filled(&row.here, &row.defaults).unwrap_or_default();
+    let here = values::filled(&row.here, &row.defaults).filter(|here| !here.is_empty());
+    let here = here.unwrap_or_else(|| NONE.to_owned());
     let own = Equivalent { there: row.there.join(", "), here, note: row.note.clone() };
     let parts = row.rows.iter().filter(|part| part.here != "=").map(|part| Equivalent {
         there: format!("{} {}", row.there.first().map_or("", String::as_str), part.there),
         here: match part.here.as_str() {
-            "" => "no counterpart".to_owned(),
+            "" | NONE => NONE.to_owned(),
             here if part.is_job() => format!("tiermark {}", values::named(here)),
             here => values::named(here.trim_end_matches(" | =")),
         },
@@ -130,11 +139,12 @@ pub(crate) fn of_a_load_generator(words: &[&str]) -> Option<Equivalent> {
 }
 
 /// The command of an option, the first of these words, of the first program that has it. One letter is an option of
-/// many: it has to be MLC's, with its value.
+/// many: it has to be MLC's, with its value, or of no tool.
 fn of_option(rows: &[&'static ToolRow], words: &[&str]) -> Option<Equivalent> {
     let is_long = words[0].starts_with("--");
     let words = if is_long { words } else { &words[..1] };
-    rows.iter().filter(|row| is_long || row.tool.as_deref() == Some("mlc")).find_map(|row| of_words(row, words))
+    let has_letters = |row: &&&ToolRow| row.there.is_empty() || row.tool.as_deref() == Some("mlc");
+    rows.iter().filter(|row| is_long || has_letters(row)).find_map(|row| of_words(row, words))
 }
 
 /// The command of a program's option, with the word behind it if that is its value.
@@ -152,6 +162,12 @@ pub(crate) fn is_line(words: &[&str]) -> bool {
     let is_program = || program(words).is_some_and(|(row, _)| row.wraps || !row.rows.is_empty());
     let (first, rest) = words.split_first().unwrap_or((&"", &[]));
     first.contains(['/', '=']) || rest.iter().any(is_given) || (!rest.is_empty() && is_program())
+}
+
+/// Whether the program of a command line has this option, without a value.
+pub(crate) fn has_flag(words: &[&str], option: &str) -> bool {
+    let is = |form: Form<'_>| form.key == option && form.pattern.is_none();
+    program(words).is_some_and(|(row, _)| row.rows.iter().flat_map(Part::forms).any(is))
 }
 
 /// The program that a line begins with, and the number of words that are its name: a path before it and an ending

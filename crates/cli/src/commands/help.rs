@@ -28,6 +28,12 @@ pub(crate) fn run(args: &HelpArgs, simulation: &Simulation) -> Result<Exit, Fail
     print(&texts.join("\n")).map(|()| Exit::Done)
 }
 
+/// A topic without capitals, except in options: the case of an option's letter is part of it.
+fn in_lower_case(topic: &str) -> String {
+    let lower = |word: &str| if word.starts_with('-') { word.to_owned() } else { word.to_lowercase() };
+    topic.split(' ').map(lower).collect::<Vec<_>>().join(" ")
+}
+
 /// All that there is on a topic: the glossary's terms first, then the page or the help of a command, or primitives.
 ///
 /// # Errors
@@ -41,9 +47,8 @@ fn texts(
     if let Some(line) = line_of_another_tool(topic, command, style) {
         return Ok(line);
     }
-    // The case of an option's letter is part of it, as is that of a value of another tool.
-    let in_lower_case = |word: &str| if word.starts_with('-') { word.to_owned() } else { word.to_lowercase() };
-    let topic = &topic.split(' ').map(in_lower_case).collect::<Vec<_>>().join(" ");
+    let typed = topic;
+    let topic = &in_lower_case(typed);
     let several = options::several(topic, command);
     if !several.is_empty() {
         let each: Result<Vec<_>, _> = several.iter().map(|one| texts(one, command, simulation, style)).collect();
@@ -70,34 +75,30 @@ fn texts(
     }
     if let Some((option, of)) = options::one(topic) {
         texts.extend(options::here(option, of, command).map(|lines| tiermark_report::listings::page(&lines, style)));
-        texts.extend(of_another_tool(topic, true, style));
-        return if texts.is_empty() { Err(no_help(topic, command)) } else { Ok(texts) };
+        texts.extend(of_another_tool(typed, true, style));
+        return if texts.is_empty() { Err(no_help(typed, command)) } else { Ok(texts) };
     }
-    texts.extend(of_another_tool(topic, texts.is_empty(), style));
+    texts.extend(of_another_tool(typed, texts.is_empty(), style));
     if texts.is_empty() {
         texts.extend(terms(glossary::terms_with(topic)));
     }
     // A word that only begins names of the system is theirs where nothing else has it.
     if names::is_of_the_system(topic) || texts.is_empty() {
-        texts.push(of_the_system(topic, command, simulation, style)?);
+        let primitives = of_the_system(topic, simulation, style)?;
+        texts.push(primitives.ok_or_else(|| no_help(typed, command))?);
     }
     Ok(texts)
 }
 
-/// Groups and primitives of the operating system whose names are, or begin with, a topic.
-fn of_the_system(
-    topic: &str,
-    command: &clap::Command,
-    simulation: &Simulation,
-    style: &Style,
-) -> Result<String, Failure> {
-    let names = names::of_the_system(topic).map_err(|_| no_help(topic, command))?;
+/// Groups and primitives of the operating system whose names are, or begin with, a topic; `None` without one.
+fn of_the_system(topic: &str, simulation: &Simulation, style: &Style) -> Result<Option<String>, Failure> {
+    let Ok(names) = names::of_the_system(topic) else { return Ok(None) };
     let mut primitives: Vec<PrimitiveInfo> = primitives_of(&target::root(None, simulation)?)?;
     primitives.retain(|info| names.contains(&info.id.0.as_str()) || names.contains(&info.group.name()));
-    Ok(match primitives.as_slice() {
+    Ok(Some(match primitives.as_slice() {
         [one] => terminal(&tiermark_report::listings::primitive(one), &style.of_prose()),
         group => terminal(&tiermark_report::listings::primitives(group, Detail::Usual), style),
-    })
+    }))
 }
 
 /// The table of another tool; for a command of one, its row, unless the word is a term too.
@@ -130,8 +131,9 @@ fn line_of_another_tool(topic: &str, command: &clap::Command, style: &Style) -> 
     Some(texts)
 }
 
-/// Topics near to an unknown one, and all topics.
-fn no_help(topic: &str, command: &clap::Command) -> Failure {
+/// Topics near to an unknown one, as it was typed, and all topics.
+fn no_help(typed: &str, command: &clap::Command) -> Failure {
+    let topic = &in_lower_case(typed);
     let commands = command.get_subcommands().filter(|c| !c.is_hide_set()).map(clap::Command::get_name);
     let words = other_tools::tools().into_iter().chain(glossary::names());
     let mut all: Vec<&str> = commands.collect();
@@ -149,7 +151,7 @@ fn no_help(topic: &str, command: &clap::Command) -> Failure {
     };
     let near = if near.is_empty() { "." } else { &near };
     Failure::usage(format!(
-        "no help on '{topic}'{near} Topics are commands (`tiermark -h`), pages (numbers, runs, scenario, counters, \
+        "no help on '{typed}'{near} Topics are commands (`tiermark -h`), pages (numbers, runs, scenario, counters, \
          json, plans, security, exit codes), tools ({}), primitives of the operating system (`tiermark list primitives`) and words of the glossary; `tiermark tune` explains settings of the system",
         other_tools::tools().join(", ")
     ))
@@ -190,7 +192,7 @@ mod tests {
                 "lat_mem_rd 64 64",
                 "tiermark latency --layout stride:64 --sizes 4K,8K,16K,32K,64K,128K,256K,512K,1M,2M,4M,8M,16M,32M,64M",
             ),
-            ("bw_mem 512m rd", "tiermark bandwidth --op read --threads 1 --sizes 512m"),
+            ("bw_mem 512m rd", "tiermark bandwidth --op read --threads 1 --sizes 512M"),
             ("MLC --idle_latency -b2G", "tiermark latency --sizes 2G"),
             ("sudo ./mlc --loaded_latency -i3", "not carried over:"),
             ("redis-benchmark -a PassWord", "--password PassWord"),

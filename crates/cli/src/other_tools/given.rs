@@ -27,7 +27,7 @@ fn forms(row: &ToolRow) -> impl Iterator<Item = Form<'_>> {
 
 /// What was given to a program, and the words from the program on that it wraps.
 pub(super) fn taken_apart<'a>(row: &'static ToolRow, words: &'a [&'a str]) -> (Vec<Given<'a>>, &'a [&'a str]) {
-    let mut names = forms(row).filter(|form| is_name(form.key)).map(|form| form.key).peekable();
+    let mut names = forms(row).filter(|form| is_name(form.key)).peekable();
     let (mut all, mut at) = (Vec::new(), 0);
     while let Some(&word) = words.get(at) {
         at += 1;
@@ -47,8 +47,10 @@ pub(super) fn taken_apart<'a>(row: &'static ToolRow, words: &'a [&'a str]) -> (V
             if row.wraps && !(is_number && names.peek().is_some()) {
                 return (all, &words[at - 1..]);
             }
-            if let Some(name) = names.next() {
-                (given.key, given.value) = (name, Some(word));
+            let name = names.peek().copied();
+            names.next_if(|form| !form.repeats);
+            if let Some(form) = name {
+                (given.key, given.value) = (form.key, Some(word));
             }
         }
         all.push(given);

@@ -6,8 +6,8 @@ use clap::Parser;
 use tiermark_report::listings::Equivalent;
 
 use super::given::{Given, taken_apart};
-use super::values::{Values, bound, filled, quoted};
-use super::{Part, ROWS, ToolRow, program};
+use super::values::{Values, bound, filled, is_name, quoted};
+use super::{NONE, Part, ROWS, ToolRow, program};
 use crate::command_line::{Cli, command};
 
 /// What a command line of another tool is here: one command, and what it leaves out.
@@ -26,8 +26,9 @@ pub(crate) struct Line {
 impl Line {
     /// The command beside the words that it stands for.
     pub(crate) fn equivalent(&self, there: &[&str]) -> Equivalent {
-        let here = quoted(&self.command.words());
-        Equivalent { there: there.join(" "), here: format!("tiermark {here}"), note: self.note.clone() }
+        let words = self.command.words();
+        let here = if words.is_empty() { NONE.to_owned() } else { format!("tiermark {}", quoted(&words)) };
+        Equivalent { there: there.join(" "), here, note: self.note.clone() }
     }
 
     /// The same, with what is not carried over in the note.
@@ -67,6 +68,9 @@ struct Made {
 impl Made {
     /// A text of the table with its values.
     fn of(template: &str, values: &Values, from: Option<usize>) -> Option<Self> {
+        if template == NONE {
+            return Some(Self::default());
+        }
         let text = filled(template.strip_prefix("tiermark ").unwrap_or(template), values)?;
         let words: Vec<&str> = text.split_whitespace().collect();
         let first = words.iter().position(|word| word.starts_with('-')).unwrap_or(words.len());
@@ -202,6 +206,15 @@ struct Fit<'r> {
     values: Values,
 }
 
+/// The name of an operand that stands for itself, as a value.
+const WORD: &str = "WORD";
+
+/// Whether an option is given again: the last counts. Operands with one name in the table count each.
+fn is_repeated(given: &[Given<'_>], at: usize) -> bool {
+    let key = given[at].key;
+    !is_name(key) && given[at + 1..].iter().any(|later| later.key == key)
+}
+
 /// The rows of a program that fit what was given, in the order of the table.
 fn fitting<'r>(row: &'r ToolRow, given: &[Given<'_>]) -> (Vec<Fit<'r>>, Values) {
     let (mut fits, mut all) = (Vec::new(), row.defaults.clone());
@@ -210,11 +223,10 @@ fn fitting<'r>(row: &'r ToolRow, given: &[Given<'_>]) -> (Vec<Fit<'r>>, Values) 
             let bound = part.forms().find_map(|form| match form.pattern {
                 _ if form.key != of.key => None,
                 Some(pattern) => bound(pattern, of.value?),
-                None => Some(Values::new()),
+                None if of.key.starts_with('-') => Some(Values::new()),
+                None => Some(Values::from([(WORD.to_owned(), of.key.to_owned())])),
             });
-            // Of an option that is given twice the last counts.
-            let is_last = !given[at + 1..].iter().any(|later| later.key == of.key);
-            if let Some(values) = bound.filter(|_| is_last) {
+            if let Some(values) = bound.filter(|_| !is_repeated(given, at)) {
                 all.extend(values.clone());
                 fits.push(Fit { part, at, values });
             }
@@ -227,6 +239,9 @@ fn fitting<'r>(row: &'r ToolRow, given: &[Given<'_>]) -> (Vec<Fit<'r>>, Values) 
     (fits, all)
 }
 
+/// Why of two words that each are a command only one is carried over.
+const OF_ITS_OWN: &str = "a command of its own: ask for it alone";
+
 /// Which words of a line are carried over, and why others are not.
 struct Kept<'a> {
     given: &'a [Given<'a>],
@@ -237,10 +252,15 @@ struct Kept<'a> {
 impl<'a> Kept<'a> {
     fn none_of(row: &'a ToolRow, given: &'a [Given<'a>]) -> Self {
         let twice = if row.twice.is_empty() { "of an option that is given twice the last counts" } else { &row.twice };
-        let is_repeated = |(at, of): (usize, &Given<'_>)| given[at + 1..].iter().any(|later| later.key == of.key);
-        let why = |repeated| if repeated { twice } else { "" };
-        let why = given.iter().enumerate().map(|of| why(is_repeated(of))).collect();
+        let why = (0..given.len()).map(|at| if is_repeated(given, at) { twice } else { "" }).collect();
         Self { given, is: vec![false; given.len()], why }
+    }
+
+    /// Says why a word is not carried over, unless that is known.
+    fn explain(&mut self, at: usize, why: &'a str) {
+        if self.why[at].is_empty() {
+            self.why[at] = why;
+        }
     }
 
     fn dropped(&self) -> Vec<(String, String)> {
@@ -259,9 +279,7 @@ fn carried_over<'r>(fits: &[Fit<'r>], line: &mut Line, kept: &mut Kept<'r>) -> V
             kept.is[fit.at] = true;
             notes.push((kept.given[fit.at].text.clone(), fit.part.note.clone()));
         }
-        if kept.why[fit.at].is_empty() {
-            kept.why[fit.at] = &fit.part.note;
-        }
+        kept.explain(fit.at, &fit.part.note);
         line.is_decided |= choices.is_some();
         for replaced in choices.unwrap_or_default().into_iter().filter_map(|choice| line.command.set(choice)) {
             kept.is[replaced] = replaced == fit.at;
@@ -298,6 +316,7 @@ fn composed(row: &'static ToolRow, base: &str, given: &[Given<'_>], wrapped: &[&
         line.dropped.push((wrapped.join(" "), String::new()));
     }
     let mut notes = carried_over(&fits, &mut line, &mut kept);
+    fits.iter().filter(|fit| fit.part.is_job()).for_each(|fit| kept.explain(fit.at, OF_ITS_OWN));
     while !line.command.parses() {
         let Some(last) = line.command.options.pop() else { break };
         if let Some(from) = last.from {

@@ -12,21 +12,29 @@ pub(super) fn is_name(word: &str) -> bool {
     word.len() > 1 && word.chars().all(|c| c.is_ascii_uppercase())
 }
 
-/// The values that a pattern names, if it fits: `DOMAIN:SIZE` fits `S0:1GB`, and `TLB*` what has `TLB` in it.
+/// The values that a pattern names, if it fits: `DOMAIN:SIZE` fits `S0:1GB`, `SIZE-REST` fits `1GB-0:S1,1:S1`, `TLB*`
+/// fits what has `TLB` in it, and `TLB*,` a list whose values all have.
 pub(super) fn bound(pattern: &str, value: &str) -> Option<Values> {
     let is_word = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_graphic());
     let named = |name: &str, part: &str| (name.to_owned(), part.to_owned());
     if is_name(pattern) {
         return is_word(value).then(|| Values::from([named(pattern, value)]));
     }
+    if let Some((first, name)) = pattern.split_once('-').filter(|(_, name)| is_name(name)) {
+        let (value, rest) = value.split_once('-').filter(|(_, rest)| is_word(rest))?;
+        let mut values = bound(first, value)?;
+        values.extend([named(name, rest)]);
+        return Some(values);
+    }
     let (names, parts): (Vec<&str>, Vec<&str>) = (pattern.split(':').collect(), value.split(':').collect());
     if names.len() > 1 && names.iter().all(|name| is_name(name)) {
         let fits = names.len() == parts.len() && parts.iter().all(|part| is_word(part));
         return fits.then(|| names.iter().zip(parts).map(|(name, part)| named(name, part)).collect());
     }
-    let fits = match pattern.strip_suffix('*') {
-        Some(part) => value.contains(part),
-        None => value == pattern,
+    let fits = match (pattern.strip_suffix("*,"), pattern.strip_suffix('*')) {
+        (Some(part), _) => value.split(',').all(|one| one.contains(part)),
+        (_, Some(part)) => value.contains(part),
+        _ => value == pattern,
     };
     fits.then(Values::new)
 }
@@ -107,6 +115,7 @@ fn converted(value: &str, how: &str) -> Option<String> {
         // `64MB` of tools for which that is a power of 1024.
         "iec" => Some(value.trim_end_matches(['B', 'b']).to_owned()).filter(|size| parse_size(size).is_ok()),
         "bytes" => parse_size(value).ok().map(|size| size.0.to_string()),
+        "tenth" => Some((number()? as f64 / 10.0).to_string()),
         "thousandth" => Some((number()? as f64 / 1000.0).to_string()),
         "first" => number()?.checked_sub(1).map(|last| format!("0-{last}")),
         "gets" => {
@@ -123,7 +132,12 @@ fn converted(value: &str, how: &str) -> Option<String> {
         }
         // Of `USER:WORD` the word.
         "password" => Some(value.rsplit(':').next().unwrap_or(value).to_owned()),
-        "buffer" => Some(if value == "read" { "shared" } else { "own" }.to_owned()),
+        // sysbench can also time a loop without accesses.
+        "rw" => Some(value.to_owned()).filter(|job| ["read", "write"].contains(&job.as_str())),
+        // Arrays of the size that bw_mem is given.
+        "bwmem" => Some(if ["cp", "fcp", "bcopy"].contains(&value) { "2" } else { "1" }.to_owned()),
+        // No number of workers is one for each cpu.
+        "workers" => number().map(|count| if count == 0 { "cpus".to_owned() } else { count.to_string() }),
         "mask" => mask(value),
         "domain" => domain(value),
         "likwid" => likwid(value),
@@ -260,7 +274,12 @@ mod tests {
             ("DOMAIN:SIZE", "S0:1GB:4", None),
             ("S:S", "S:S", Some(0)),
             ("S:S", "G:G", None),
+            ("DOMAIN:SIZE-STREAMS", "S0:1GB-0:S1,1:S1", Some(3)),
+            ("DOMAIN:SIZE-STREAMS", "S0:1GB", None),
+            ("x86-64-movsq", "x86-64-movsq", Some(0)),
             ("TLB*", "dTLB-loads", Some(0)),
+            ("TLB*,", "dTLB-loads,iTLB-loads", Some(0)),
+            ("TLB*,", "LLC-loads,dTLB-loads", None),
             ("SIZE", "", None),
             ("SIZE", "a b", None),
             ("SIZE", "\u{1b}[2J", None),
@@ -281,6 +300,11 @@ mod tests {
             ("0x17", "mask", Some("0-2,4")),
             ("8000000000000001", "mask", Some("0,63")),
             ("0", "mask", None),
+            ("none", "rw", None),
+            ("fcp", "bwmem", Some("2")),
+            ("frd", "bwmem", Some("1")),
+            ("0", "workers", Some("cpus")),
+            ("4", "workers", Some("4")),
             ("user:word", "password", Some("word")),
         ] {
             assert_eq!(converted(value, how).as_deref(), said, "{value} {how}");
