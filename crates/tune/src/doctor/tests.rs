@@ -8,6 +8,7 @@ use super::*;
 use proptest::prelude::*;
 
 mod nodes;
+mod turbo;
 mod values;
 
 /// A check-up of a synthetic server with some files changed.
