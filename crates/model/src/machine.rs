@@ -352,6 +352,9 @@ pub struct Dimm {
     pub rated_transfers: Option<f64>,
     /// Configured speed in transfers per second.
     pub configured_transfers: Option<f64>,
+    /// Whether firmware states the configured speed as a clock in MHz, half of `configured_transfers`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub states_clock: bool,
     /// Data width in bits, without ECC.
     pub data_width: Option<u32>,
     /// Number of ranks of the module.
