@@ -1,9 +1,12 @@
 //! Control groups, version 1 and 2: the limits that apply to this process.
 
+mod partitions;
+
 use tiermark_model::{Cgroup, CpuQuota, IdSet, LimitFiles};
 
 use crate::Root;
 use crate::reader::{Reader, unescape};
+pub use partitions::{IsolatedCpus, isolated_cpus};
 
 /// Version 1 says "no limit" with the largest page-aligned number below 2⁶³; no machine has 2⁶⁰ bytes.
 const NO_LIMIT: u64 = 1 << 60;
@@ -372,7 +375,14 @@ fn cpuset_ids(reader: &Reader<'_>, place: &Membership<'_>, what: &str) -> Option
     let mut groups = place.dirs.iter().filter_map(|dir| Some((stated(dir)?, dir)));
     let (ids, nearest) = groups.next()?;
     let dir = groups.take_while(|(above, _)| *above == ids).last().map_or(nearest, |(_, dir)| dir);
-    Some(Cpuset { ids, file: format!("/{dir}/{}", names[1]), is_own: place.inside })
+    // The uppermost group of a hierarchy has all cpus but those of isolated partitions, and no file that sets them.
+    let isolated = format!("{dir}/cpuset.{what}.isolated");
+    let is_set = reader.word(&format!("{dir}/{}", names[1])).is_some();
+    let file = match !is_set && reader.word(&isolated).is_some() {
+        true => isolated,
+        false => format!("{dir}/{}", names[1]),
+    };
+    Some(Cpuset { ids, file: format!("/{file}"), is_own: place.inside })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Frequency, threads of a core, idle states, cpus set aside.
 
-use tiermark_machine::HealthCounts;
+use tiermark_machine::{HealthCounts, IsolatedCpus, isolated_cpus};
 use tiermark_model::messages::health as says;
 use tiermark_model::{Affected, IdSet, Machine, Share, count_of};
 
@@ -130,10 +130,32 @@ fn idle(input: &CheckInput<'_>) -> CheckResult {
 
 fn isolated(input: &CheckInput<'_>) -> CheckResult {
     let path = format!("{CPU}/isolated");
-    match (input.root.read(&path), input.root.word(&path)) {
-        (Ok(None) | Err(_), _) => CheckResult::not_reported(),
-        (Ok(Some(_)), None) => CheckResult::ok("none"),
-        (Ok(Some(_)), Some(cpus)) => measured_if_named(input, &cpus.parse().unwrap_or_default(), &cpus),
+    let at_boot = input.root.word(&path).and_then(|cpus| cpus.parse::<IdSet>().ok()).unwrap_or_default();
+    let by_group = isolated_cpus(input.root);
+    let all = at_boot.union(&by_group.cpus);
+    match input.root.read(&path) {
+        _ if !by_group.cpus.is_empty() => in_partitions(input, &all, &by_group),
+        Ok(None) | Err(_) => CheckResult::not_reported(),
+        Ok(Some(_)) if all.is_empty() => CheckResult::ok("none"),
+        Ok(Some(_)) => measured_if_named(input, &all, &all.to_string()),
+    }
+}
+
+/// Cpus of isolated partitions: only processes of their group run there.
+fn in_partitions(input: &CheckInput<'_>, all: &IdSet, by_group: &IsolatedCpus) -> CheckResult {
+    let files = by_group.groups.iter().map(|group| format!("{group}/cpuset.cpus.partition"));
+    let files: Vec<String> = files.collect();
+    let by = if files.is_empty() { by_group.file.clone() } else { files.join(", ") };
+    let text = match by_group.cpus == *all {
+        true => format!("{all}, by {by}"),
+        false => format!("{all}, of which {} by {by}", by_group.cpus),
+    };
+    match by_group.groups.first() {
+        Some(group) if by_group.cpus.intersection(&input.machine.choosable_cpus()).is_empty() => CheckResult::note(
+            text,
+            format!("to measure on them, start tiermark in their group, as root: echo $$ > {group}/cgroup.procs"),
+        ),
+        _ => measured_if_named(input, all, &text),
     }
 }
 

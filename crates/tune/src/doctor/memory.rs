@@ -113,6 +113,9 @@ fn balancing(input: &CheckInput<'_>) -> CheckResult {
         None => input.none("proc/sys/kernel/numa_balancing"),
         Some(0) => CheckResult::ok("off"),
         Some(n) if nodes < 2 => CheckResult::ok(format!("{n}, without effect on one node")),
+        Some(2) if !input.machine.balances_pages() => {
+            CheckResult::ok("on, between tiers: without effect, for no memory is of a lower tier")
+        }
         Some(n) => {
             let cure = "tiermark tune --profile latency --only kernel.numa_balancing --apply";
             CheckResult::problem(Affected::Memory, if n == 2 { "on, between tiers" } else { "on" }, cure).of_setting()
