@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tiermark_engine::admit::{Fresh, Pool};
-use tiermark_machine::{Root, files, own_memory_room};
+use tiermark_machine::{Root, files, own_huge_limits, own_memory_room};
 use tiermark_model::{HugePool, KIB, MIB, Machine, Node, NodeId};
 
 /// Pools of huge pages of all sizes.
@@ -19,6 +19,7 @@ pub(crate) fn fresh(root: &Root, machine: &Machine) -> Fresh {
         group: own_memory_room(root),
         address_space: address_space(root, machine.page_bytes),
         pools: pools(root, &machine.nodes),
+        huge_limits: own_huge_limits(root),
     }
 }
 

@@ -16,7 +16,8 @@ use crate::refusal::Refusal;
 pub use contradiction::{Contradiction, DisputedFact, View};
 pub use modules::{SlowestModules, slot_name};
 pub use system::{
-    Cgroup, ClockLimit, CompressedPages, CpuQuota, Idle, IdleState, LimitFiles, Mitigation, Swap, System, UnlistedSwap,
+    Cgroup, ClockLimit, CompressedPages, CpuQuota, HugeLimit, Idle, IdleState, LimitFiles, Mitigation, Swap, System,
+    UnlistedSwap,
 };
 pub use topology::{CoreLimits, LlcGroup};
 

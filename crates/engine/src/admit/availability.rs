@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::messages::setup as says;
-use tiermark_model::{Bytes, Cure, GIB, KIB, Layout, MIB, Machine, MemPolicy, NodeId, PageKind, Refusal, Setup};
+use tiermark_model::{
+    Bytes, Cure, GIB, HugeLimit, KIB, Layout, MIB, Machine, MemPolicy, NodeId, PageKind, Refusal, Setup,
+};
 
 /// The options with which a setup takes less memory.
 const LESS: [&str; 2] = ["--sizes", "--max-mem"];
@@ -34,6 +36,8 @@ pub struct Fresh {
     pub address_space: Option<u64>,
     /// Huge page pools by bytes a page; a size that is missing does not exist here.
     pub pools: BTreeMap<u64, Pool>,
+    /// Limits of control groups on these pages.
+    pub huge_limits: Vec<HugeLimit>,
 }
 
 /// Free pages of one size that are not promised to other programs.
@@ -74,6 +78,7 @@ impl Fresh {
             group,
             address_space: None,
             pools,
+            huge_limits: machine.system.cgroup.as_ref().map_or_else(Vec::new, |group| group.huge_limits.clone()),
         }
     }
 }
@@ -194,6 +199,12 @@ fn admit_pools(needs: &[&Need], fresh: &Fresh) -> Result<u64, Refusal> {
     }
     for (page, needs) in sizes {
         let total = needs.iter().fold(0u64, |sum, need| sum.saturating_add(need.bytes / page));
+        if let Some(limit) = fresh.huge_limits.iter().find(|limit| limit.page_bytes == page) {
+            let left = limit.left() / page;
+            if total > left {
+                return Err(says::huge_pages_limited(total, Bytes(page), left, &limit.file));
+            }
+        }
         let Some(pool) = fresh.pools.get(&page) else { return Err(says::huge_pages_no_pool(total, Bytes(page))) };
         for (node, pages) in by_node(&needs, |need| need.bytes / page) {
             pool_fits(page, pages, pool, Some(node).filter(|node| pool.nodes.contains_key(node)))?;
@@ -347,6 +358,19 @@ mod tests {
         let fresh = Fresh { pools: [(2 * MIB, Pool { free: 5, ..Pool::default() })].into(), ..Fresh::default() };
         let both = setup(&[(4 * MIB, "0", page), (8 * MIB, "1", page)]);
         assert_eq!(refused(&both, &fresh).why, "5 are free on the machine");
+    }
+
+    #[test]
+    fn a_limit_of_the_group_on_huge_pages_is_refused_with_its_file() {
+        let file = "/sys/fs/cgroup/hugetlb.2MB.max".to_owned();
+        let limit = HugeLimit { page_bytes: 2 * MIB, bytes: 8 * MIB, used_bytes: 4 * MIB, file };
+        let pools = [(2 * MIB, Pool { free: 2048, ..Pool::default() })].into();
+        let fresh = Fresh { pools, huge_limits: vec![limit], ..Fresh::default() };
+        let wanted = |bytes| setup(&[(bytes, "0", PageKind::Huge(2 * MIB))]);
+        assert_eq!(admit(&wanted(4 * MIB), &two_nodes(), &fresh), Ok(()));
+        let refusal = refused(&wanted(6 * MIB), &fresh);
+        assert_eq!(refusal.code, codes::huge_pages_limited);
+        assert!(refusal.why.contains("leaves 2 (/sys/fs/cgroup/hugetlb.2MB.max)"), "{refusal}");
     }
 
     #[test]

@@ -161,6 +161,29 @@ fn cpus_of_isolated_partitions_are_named_with_their_group() {
 }
 
 #[test]
+fn a_limit_of_the_group_on_reserved_huge_pages_is_named() {
+    let pool = |file: &str| format!("sys/kernel/mm/hugepages/hugepages-2048kB/{file}");
+    let own = |file: &str| format!("sys/devices/system/node/node0/hugepages/hugepages-2048kB/{file}");
+    let of = |limit: &str| {
+        let files = [
+            (pool("nr_hugepages"), "2048"),
+            (own("nr_hugepages"), "2048"),
+            (own("free_hugepages"), "2048"),
+            ("proc/self/mountinfo".into(), "30 20 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw"),
+            ("proc/self/cgroup".into(), "0::/a"),
+            ("sys/fs/cgroup/a/hugetlb.2MB.max".into(), limit),
+        ];
+        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+        examined(&files, None)["huge pages, reserved"].clone()
+    };
+    let check = of("0");
+    assert_eq!(check.health, Health::Note);
+    let said = "; the control group may have 0 B of 2 MiB (/sys/fs/cgroup/a/hugetlb.2MB.max)";
+    assert!(check.value.ends_with(said), "{}", check.value);
+    assert_eq!((of("max").health, of("4294967296").health), (Health::Ok, Health::Ok));
+}
+
+#[test]
 fn balancing_between_tiers_is_no_problem_without_a_lower_tier() {
     let of = |files: &[(&str, &str)]| {
         let files = [&[("proc/sys/kernel/numa_balancing", "2")], files].concat();
