@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tiermark_engine::admit::{Fresh, Pool};
-use tiermark_machine::{Root, files, own_memory_room};
+use tiermark_machine::{Root, files, own_huge_limits, own_memory_room};
 use tiermark_model::{HugePool, KIB, MIB, Machine, Node, NodeId};
 
 /// Pools of huge pages of all sizes.
@@ -19,6 +19,7 @@ pub(crate) fn fresh(root: &Root, machine: &Machine) -> Fresh {
         group: own_memory_room(root),
         address_space: address_space(root, machine.page_bytes),
         pools: pools(root, &machine.nodes),
+        huge_limits: own_huge_limits(root),
     }
 }
 
@@ -35,12 +36,17 @@ fn pools(root: &Root, nodes: &[Node]) -> BTreeMap<u64, Pool> {
         let count = |what: &str| root.value(&format!("{POOLS}/{name}/{what}_hugepages"));
         let (free, promised) = (count("free")?, count("resv").unwrap_or_default());
         let free = HugePool { free, promised, ..HugePool::default() }.available();
-        let of_part =
-            |part| root.value::<u64>(&format!("sys/devices/system/node/node{part}/hugepages/{name}/free_hugepages"));
-        let of_node = |node: &Node| Some((node.id, node.kernel_ids().iter().map(of_part).sum::<Option<u64>>()?));
+        let of_part = |part, what: &str| {
+            root.value::<u64>(&format!("sys/devices/system/node/node{part}/hugepages/{name}/{what}_hugepages"))
+        };
+        let of_nodes = |what: &str| -> BTreeMap<NodeId, u64> {
+            let sum = |node: &Node| node.kernel_ids().iter().map(|part| of_part(part, what)).sum::<Option<u64>>();
+            nodes.iter().filter_map(|node| Some((node.id, sum(node)?))).collect()
+        };
         let surplus = count("surplus").unwrap_or_default();
         let on_demand = count("nr_overcommit").unwrap_or_default().saturating_sub(surplus);
-        Some((kib.checked_mul(KIB)?, Pool { free, nodes: nodes.iter().filter_map(of_node).collect(), on_demand }))
+        let (total, node_totals) = (count("nr").unwrap_or_default(), of_nodes("nr"));
+        Some((kib.checked_mul(KIB)?, Pool { free, nodes: of_nodes("free"), total, node_totals, on_demand }))
     };
     root.list(POOLS).unwrap_or_default().into_iter().filter_map(pool).collect()
 }
@@ -150,6 +156,8 @@ mod tests {
     fn pools_are_counted_by_machine_and_by_node() {
         let root = tree(&[
             ("sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "5\n"),
+            ("sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "11\n"),
+            ("sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "7\n"),
             ("sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages", "4096\n"),
             ("sys/kernel/mm/hugepages/hugepages-2048kB/surplus_hugepages", "96\n"),
             ("sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages", "4\n"),
@@ -158,7 +166,8 @@ mod tests {
             ("sys/devices/system/node/node1/hugepages/hugepages-2048kB/free_hugepages", "3\n"),
         ]);
         let pools = fresh(&root, &two_nodes()).pools;
-        assert_eq!(pools[&(2 * MIB)], Pool { free: 5, nodes: BTreeMap::from([(0, 2), (1, 3)]), on_demand: 4000 });
+        let (nodes, node_totals) = (BTreeMap::from([(0, 2), (1, 3)]), BTreeMap::from([(0, 7)]));
+        assert_eq!(pools[&(2 * MIB)], Pool { free: 5, nodes, total: 11, node_totals, on_demand: 4000 });
         assert_eq!(pools[&GIB], Pool { free: 1, ..Pool::default() });
         assert_eq!(pools.len(), 2);
     }

@@ -1,9 +1,14 @@
 //! Control groups, version 1 and 2: the limits that apply to this process.
 
+mod huge;
+mod partitions;
+
 use tiermark_model::{Cgroup, CpuQuota, IdSet, LimitFiles};
 
 use crate::Root;
 use crate::reader::{Reader, unescape};
+pub use huge::own_huge_limits;
+pub use partitions::{IsolatedCpus, isolated_cpus};
 
 /// Version 1 says "no limit" with the largest page-aligned number below 2⁶³; no machine has 2⁶⁰ bytes.
 const NO_LIMIT: u64 = 1 << 60;
@@ -13,7 +18,7 @@ const MOST_MOUNTS: usize = 1024;
 /// Bytes of a group's path: no kernel has longer ones (PATH_MAX).
 const MAX_PATH: usize = 4096;
 /// The words among controllers and options that matter here.
-const KNOWN: [&str; 4] = ["memory", "cpu", "cpuset", "noprefix"];
+const KNOWN: [&str; 5] = ["memory", "cpu", "cpuset", "hugetlb", "noprefix"];
 
 /// What control groups allow this process.
 #[derive(Debug, Default)]
@@ -106,7 +111,9 @@ pub(crate) fn read(reader: &Reader<'_>) -> Limits {
     let cpu = place(&mounts, &groups, "cpu");
     let cpuset = place(&mounts, &groups, "cpuset");
     let place = memory.as_ref().or(cpu.as_ref()).or(cpuset.as_ref());
-    let cgroup = place.map(|place| group(reader, place, cpu.as_ref()));
+    let huge = self::place(&mounts, &groups, "hugetlb");
+    let huge_limits = huge.map_or_else(Vec::new, |place| huge::read(reader, &place));
+    let cgroup = place.map(|place| Cgroup { huge_limits, ..group(reader, place, cpu.as_ref()) });
     let ids = |what: &str| cpuset.as_ref().and_then(|place| cpuset_ids(reader, place, what));
     Limits { cgroup, cpus: ids("cpus"), nodes: ids("mems") }
 }
@@ -308,6 +315,7 @@ fn group(reader: &Reader<'_>, place: &Membership<'_>, cpu: Option<&Membership<'_
         quota_unseen_above: cpu.is_some_and(|cpu| cpu.has_groups_above(reader, &["cpu.max", "cpu.cfs_quota_us"])),
         cpu_quota: quota.map(|quota| quota.cpus),
         cpu_quotas,
+        huge_limits: Vec::new(),
         files,
     }
 }
@@ -373,7 +381,14 @@ fn cpuset_ids(reader: &Reader<'_>, place: &Membership<'_>, what: &str) -> Option
     let mut groups = place.dirs.iter().filter_map(|dir| Some((stated(dir)?, dir)));
     let (ids, nearest) = groups.next()?;
     let dir = groups.take_while(|(above, _)| *above == ids).last().map_or(nearest, |(_, dir)| dir);
-    Some(Cpuset { ids, file: format!("/{dir}/{}", names[1]), is_own: place.inside })
+    // The uppermost group of a hierarchy has all cpus but those of isolated partitions, and no file that sets them.
+    let isolated = format!("{dir}/cpuset.{what}.isolated");
+    let is_set = reader.word(&format!("{dir}/{}", names[1])).is_some();
+    let file = match !is_set && reader.word(&isolated).is_some() {
+        true => isolated,
+        false => format!("{dir}/{}", names[1]),
+    };
+    Some(Cpuset { ids, file: format!("/{file}"), is_own: place.inside })
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ mod totals;
 mod virt;
 
 pub use capture::{CaptureSummary, capture};
-pub use cgroup::{own_group, own_limits, own_memory_room};
+pub use cgroup::{IsolatedCpus, isolated_cpus, own_group, own_huge_limits, own_limits, own_memory_room};
 pub use compressed::{Zram, Zswap, zram, zswap};
 pub use discover::{LiveFacts, Uname, discover};
 pub use disks::{disk_of, resolve_disk};

@@ -272,7 +272,7 @@ fn tiers(reader: &Reader<'_>, nodes: &mut [Node]) {
 }
 
 /// The pools of the whole machine.
-const POOLS: &str = "sys/kernel/mm/hugepages";
+pub(crate) const POOLS: &str = "sys/kernel/mm/hugepages";
 
 /// Pools of all sizes in a directory of `hugepages-NkB`.
 fn pools(reader: &Reader<'_>, dir: &str) -> Vec<HugePool> {

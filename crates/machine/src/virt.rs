@@ -48,6 +48,9 @@ const BOARDS: &[(&str, &str)] = &[
     ("apple virtualization", "Apple Virtualization"),
 ];
 
+/// The vendor that Rosetta shows to x86 programs, which it translates for the cores of an Apple machine.
+const TRANSLATED_BY_ROSETTA: &str = "VirtualApple";
+
 /// Clock sources that only guests have.
 const CLOCKS: &[(&str, &str)] =
     &[("kvm-clock", "KVM"), ("hyperv_clocksource", "Hyper-V"), ("xen", "Xen"), ("hyperv", "Hyper-V")];
@@ -104,6 +107,9 @@ fn guest_of(
     clocks: &[String],
     signature: Option<&str>,
 ) -> Option<String> {
+    if cpu.vendor.as_deref() == Some(TRANSLATED_BY_ROSETTA) {
+        return Some("Apple Virtualization (x86 code translated by Rosetta)".to_owned());
+    }
     if let Some(signature) = signature.map(|s| s.trim_end_matches('\0')).filter(|s| !s.is_empty()) {
         let words = signature.split_whitespace().collect::<Vec<_>>().join(" ");
         let name = SIGNATURES.iter().find(|(bytes, _)| *bytes == words);
@@ -299,6 +305,16 @@ mod tests {
         assert_eq!(found(&[("proc/device-tree/ibm,partition-name", "lpar1\0")], "asimd"), named("PowerVM", false));
         assert_eq!(found(&[("proc/sysinfo", "VM00 Control Program: z/VM 7.3.0\n")], "asimd"), named("z/VM", false));
         assert_eq!(found(&[], "fpu"), None);
+    }
+
+    #[test]
+    fn x86_code_on_an_apple_machine_is_translated() {
+        let root = Root::from_files("test", [("x", "")]);
+        let reader = Reader::new(&root);
+        let cpu = CpuModel { vendor: Some("VirtualApple".to_owned()), ..flags("fpu sse2") };
+        let found = hypervisor(&reader, &cpu, &Identity::default(), &[], None).unwrap();
+        assert_eq!(found.name, "Apple Virtualization (x86 code translated by Rosetta)");
+        assert!(reader.contradictions().is_empty());
     }
 
     #[test]

@@ -16,7 +16,8 @@ use crate::refusal::Refusal;
 pub use contradiction::{Contradiction, DisputedFact, View};
 pub use modules::{SlowestModules, slot_name};
 pub use system::{
-    Cgroup, ClockLimit, CompressedPages, CpuQuota, Idle, IdleState, LimitFiles, Mitigation, Swap, System, UnlistedSwap,
+    Cgroup, ClockLimit, CompressedPages, CpuQuota, HugeLimit, Idle, IdleState, LimitFiles, Mitigation, Swap, System,
+    UnlistedSwap,
 };
 pub use topology::{CoreLimits, LlcGroup};
 
@@ -352,6 +353,9 @@ pub struct Dimm {
     pub rated_transfers: Option<f64>,
     /// Configured speed in transfers per second.
     pub configured_transfers: Option<f64>,
+    /// Whether firmware states the configured speed as a clock in MHz, half of `configured_transfers`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub states_clock: bool,
     /// Data width in bits, without ECC.
     pub data_width: Option<u32>,
     /// Number of ranks of the module.

@@ -1,8 +1,8 @@
 //! Steps that chase, and findings that rest on several of them: what the probes of shapes have in common.
 
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Finding, Interval, Labels, Layout, Machine, Metric, NodeId, Observation, PageKind,
-    Purpose, Quantity, Role, Setup, Step, StopRule, ThreadSetup, Unit, Verdict,
+    Bytes, ChainLayout, CpuId, Finding, HugePool, Interval, Labels, Layout, Machine, Metric, NodeId, Observation,
+    PageKind, Purpose, Quantity, Role, Setup, Step, StopRule, ThreadSetup, Unit, Verdict,
 };
 
 use crate::steps::{default_page, setup};
@@ -103,7 +103,10 @@ pub(crate) fn pages_to_be_had(machine: &Machine, free: u64) -> Vec<PageKind> {
     if default_page(machine) == PageKind::Thp {
         pages.push(PageKind::Thp);
     }
-    let pools = machine.nodes.iter().flat_map(|n| &n.huge_pages).filter(|pool| pool.available() > free);
+    let group = machine.system.cgroup.as_ref();
+    let allowed = |page: u64| group.map_or(u64::MAX, |group| group.huge_pages_left(page));
+    let has = |pool: &&HugePool| pool.available().min(allowed(pool.page_bytes)) > free;
+    let pools = machine.nodes.iter().flat_map(|n| &n.huge_pages).filter(has);
     let mut huge: Vec<u64> = pools.map(|pool| pool.page_bytes).collect();
     huge.sort_unstable();
     huge.dedup();

@@ -87,6 +87,10 @@ fn limits(machine: &Machine) -> Page {
         parts.push(format!("memory {used}{}{throttles}{}", Bytes(limit), set_by(&group.files.memory)));
     }
     parts.extend(group.cpu_quota.map(|quota| format!("{quota:.2} cpus of time{}", set_by(&group.files.quota))));
+    parts.extend(group.huge_limits.iter().map(|limit| {
+        let (used, most) = (Bytes(limit.used_bytes), Bytes(limit.bytes));
+        format!("pages of {} {used} of {most} ({})", Bytes(limit.page_bytes), limit.file)
+    }));
     if parts.is_empty() {
         return Page::new();
     }

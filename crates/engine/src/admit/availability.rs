@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::messages::setup as says;
-use tiermark_model::{Bytes, Cure, GIB, KIB, Layout, MIB, Machine, MemPolicy, NodeId, PageKind, Refusal, Setup};
+use tiermark_model::{
+    Bytes, Cure, GIB, HugeLimit, KIB, Layout, MIB, Machine, MemPolicy, NodeId, PageKind, Refusal, Setup,
+};
 
 /// The options with which a setup takes less memory.
 const LESS: [&str; 2] = ["--sizes", "--max-mem"];
@@ -34,6 +36,8 @@ pub struct Fresh {
     pub address_space: Option<u64>,
     /// Huge page pools by bytes a page; a size that is missing does not exist here.
     pub pools: BTreeMap<u64, Pool>,
+    /// Limits of control groups on these pages.
+    pub huge_limits: Vec<HugeLimit>,
 }
 
 /// Free pages of one size that are not promised to other programs.
@@ -41,8 +45,13 @@ pub struct Fresh {
 pub struct Pool {
     /// On the machine.
     pub free: u64,
-    /// On each node, where the kernel counts them by node.
+    /// On each node, where the kernel counts them by node: free ones, promised or not. The kernel promises pages of the
+    /// machine, not of a node.
     pub nodes: BTreeMap<NodeId, u64>,
+    /// Pages that the machine's pool has, free or not (`nr_hugepages`).
+    pub total: u64,
+    /// The same of each node.
+    pub node_totals: BTreeMap<NodeId, u64>,
     /// Pages that the kernel makes on demand beside these, of the memory of any node.
     pub on_demand: u64,
 }
@@ -55,7 +64,9 @@ impl Fresh {
             for found in &node.huge_pages {
                 let pool = pools.entry(found.page_bytes).or_default();
                 pool.free += found.available();
-                pool.nodes.insert(node.id, found.available());
+                pool.total += found.total;
+                pool.nodes.insert(node.id, found.free);
+                pool.node_totals.insert(node.id, found.total);
                 pool.on_demand = found.on_demand;
             }
         }
@@ -67,6 +78,7 @@ impl Fresh {
             group,
             address_space: None,
             pools,
+            huge_limits: machine.system.cgroup.as_ref().map_or_else(Vec::new, |group| group.huge_limits.clone()),
         }
     }
 }
@@ -187,20 +199,27 @@ fn admit_pools(needs: &[&Need], fresh: &Fresh) -> Result<u64, Refusal> {
     }
     for (page, needs) in sizes {
         let total = needs.iter().fold(0u64, |sum, need| sum.saturating_add(need.bytes / page));
-        let Some(pool) = fresh.pools.get(&page) else { return Err(says::huge_pages_no_pool(total, Bytes(page))) };
-        let reserved_on = |node: NodeId| pool.nodes.get(&node).copied().unwrap_or(pool.free);
-        let free_on = |node: NodeId| reserved_on(node).saturating_add(pool.on_demand);
-        for (node, pages) in by_node(&needs, |need| need.bytes / page) {
-            pool_fits(page, pages, free_on(node), Some(node).filter(|node| pool.nodes.contains_key(node)))?;
+        if let Some(limit) = fresh.huge_limits.iter().find(|limit| limit.page_bytes == page) {
+            let left = limit.left() / page;
+            if total > left {
+                return Err(says::huge_pages_limited(total, Bytes(page), left, &limit.file));
+            }
         }
-        pool_fits(page, total, pool.free.saturating_add(pool.on_demand), None)?;
+        let Some(pool) = fresh.pools.get(&page) else { return Err(says::huge_pages_no_pool(total, Bytes(page))) };
+        for (node, pages) in by_node(&needs, |need| need.bytes / page) {
+            pool_fits(page, pages, pool, Some(node).filter(|node| pool.nodes.contains_key(node)))?;
+        }
+        pool_fits(page, total, pool, None)?;
         on_demand = on_demand.saturating_add(total.saturating_sub(pool.free).saturating_mul(page));
     }
     Ok(on_demand)
 }
 
-/// Refuses huge pages that are not there: on a node, or on the machine.
-fn pool_fits(page: u64, pages: u64, free: u64, node: Option<NodeId>) -> Result<(), Refusal> {
+/// Refuses huge pages that are not there: on a node, or on the machine. A node gives no more than the machine has free
+/// beside what is promised.
+fn pool_fits(page: u64, pages: u64, pool: &Pool, node: Option<NodeId>) -> Result<(), Refusal> {
+    let reserved = node.and_then(|node| pool.nodes.get(&node)).map_or(pool.free, |free| pool.free.min(*free));
+    let free = reserved.saturating_add(pool.on_demand);
     if pages <= free {
         return Ok(());
     }
@@ -208,10 +227,15 @@ fn pool_fits(page: u64, pages: u64, free: u64, node: Option<NodeId>) -> Result<(
         Some(node) => (format!("node {node}"), format!("/sys/devices/system/node/node{node}")),
         None => ("the machine".to_owned(), "/sys/kernel/mm".to_owned()),
     };
-    let boot = format!("; where memory is fragmented, reserve at boot: hugepagesz=1G hugepages={pages}");
+    // The file holds the size of the whole pool, whose pages others use.
+    let missing = pages - free;
+    let total = node.and_then(|node| pool.node_totals.get(&node)).copied().unwrap_or(pool.total);
+    let at_boot = pool.total.saturating_add(missing);
+    let boot = format!("; where memory is fragmented, reserve at boot: hugepagesz=1G hugepages={at_boot}");
     let late = if page == GIB { boot } else { String::new() };
     let file = format!("{tree}/hugepages/hugepages-{}kB/nr_hugepages", page / KIB);
-    Err(says::huge_pages_short(pages, Bytes(page), free, &place, &file, &late))
+    let size = total.saturating_add(missing);
+    Err(says::huge_pages_short(pages, Bytes(page), free, &place, size, &file, &late))
 }
 
 #[cfg(test)]
@@ -325,7 +349,8 @@ mod tests {
         assert_eq!(admit(&setup(&[(4 * MIB, "0", page), (8 * MIB, "1", page)]), &two_nodes(), &fresh), Ok(()));
         let refusal = refused(&setup(&[(6 * MIB, "0", page)]), &fresh);
         assert_eq!(refusal.why, "2 are free on node 0");
-        let command = "echo 3 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages";
+        // The pool has 9 pages, of which 7 are in use.
+        let command = "echo 10 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages";
         assert!(refusal.cure.contains(command), "{refusal}");
         let unknown = refused(&setup(&[(GIB, "0", PageKind::Huge(GIB))]), &fresh);
         assert_eq!(unknown.code, codes::huge_pages_no_pool);
@@ -333,5 +358,40 @@ mod tests {
         let fresh = Fresh { pools: [(2 * MIB, Pool { free: 5, ..Pool::default() })].into(), ..Fresh::default() };
         let both = setup(&[(4 * MIB, "0", page), (8 * MIB, "1", page)]);
         assert_eq!(refused(&both, &fresh).why, "5 are free on the machine");
+    }
+
+    #[test]
+    fn a_limit_of_the_group_on_huge_pages_is_refused_with_its_file() {
+        let file = "/sys/fs/cgroup/hugetlb.2MB.max".to_owned();
+        let limit = HugeLimit { page_bytes: 2 * MIB, bytes: 8 * MIB, used_bytes: 4 * MIB, file };
+        let pools = [(2 * MIB, Pool { free: 2048, ..Pool::default() })].into();
+        let fresh = Fresh { pools, huge_limits: vec![limit], ..Fresh::default() };
+        let wanted = |bytes| setup(&[(bytes, "0", PageKind::Huge(2 * MIB))]);
+        assert_eq!(admit(&wanted(4 * MIB), &two_nodes(), &fresh), Ok(()));
+        let refusal = refused(&wanted(6 * MIB), &fresh);
+        assert_eq!(refusal.code, codes::huge_pages_limited);
+        assert!(refusal.why.contains("leaves 2 (/sys/fs/cgroup/hugetlb.2MB.max)"), "{refusal}");
+    }
+
+    #[test]
+    fn pages_promised_to_programs_are_of_no_node() {
+        let mut machine = two_nodes();
+        // The kernel counts 1,000 promised pages for the machine.
+        for (node, promised) in [(0, 512), (1, 488)] {
+            let pool = HugePool { page_bytes: 2 * MIB, total: 512, free: 512, promised, ..HugePool::default() };
+            machine.nodes[node].huge_pages = vec![pool];
+        }
+        let fresh = Fresh::discovered(&machine);
+        let wanted = |pages: u64| setup(&[(pages * 2 * MIB, "0", PageKind::Huge(2 * MIB))]);
+        assert_eq!(admit(&wanted(24), &two_nodes(), &fresh), Ok(()));
+        let refusal = refused(&wanted(64), &fresh);
+        assert_eq!(refusal.why, "24 are free on node 0");
+        let command = "echo 552 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages";
+        assert!(refusal.cure.contains(command), "{refusal}");
+        // Both nodes together.
+        let page = PageKind::Huge(2 * MIB);
+        let both = refused(&setup(&[(40 * MIB, "0", page), (40 * MIB, "1", page)]), &fresh);
+        assert_eq!(both.why, "24 are free on the machine");
+        assert!(both.cure.contains("echo 1040 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"), "{both}");
     }
 }

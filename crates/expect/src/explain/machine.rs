@@ -190,7 +190,7 @@ fn settings(run: &Run) -> Vec<Scene> {
         let has = |seen: &&Observation| seen.verdict.has(code);
         run.observations().filter(has).count() as f64
     };
-    let is_balancing = system.numa_balancing.is_some_and(|mode| mode > 0) && machine.nodes.len() > 1;
+    let is_balancing = machine.balances_pages();
     if system.numa_balancing.is_some() {
         let moved = with(ReasonCode::Faults) + with(ReasonCode::WrongNode);
         found.push(setting("numa-balancing", Fact::Steps, if is_balancing { moved } else { 0.0 }));

@@ -90,6 +90,9 @@ fn device(s: &Structure<'_>) -> Dimm {
         dimm.kind = s.byte(0x12).and_then(kind).map(str::to_owned);
         dimm.rated_transfers = speed(s, 0x15, 0x54);
         dimm.configured_transfers = speed(s, 0x20, 0x58);
+        if states_clock(&dimm) {
+            (dimm.configured_transfers, dimm.states_clock) = (dimm.rated_transfers, true);
+        }
         dimm.data_width = s.word(0x0a).and_then(|bits| data_bits(bits.into()));
         dimm.ranks = s.byte(0x1b).map(|b| u32::from(b & 0x0f)).filter(|ranks| *ranks != 0);
         dimm.manufacturer = s.string(0x17);
@@ -124,16 +127,53 @@ fn speed(s: &Structure<'_>, at: usize, extended: usize) -> Option<f64> {
     plausible(f64::from(megatransfers) * 1e6)
 }
 
+/// Whether the configured speed is a clock in MHz, as old firmware writes it: half of the rated speed, and less than the
+/// slowest memory of the type has. The memory then runs as rated: two transfers a cycle.
+fn states_clock(dimm: &Dimm) -> bool {
+    // The slowest standard speeds: JESD79 (DDR), JESD79-2 to JESD79-5.
+    let slowest = match dimm.kind.as_deref() {
+        Some("DDR") => 200e6,
+        Some("DDR2") => 400e6,
+        Some("DDR3") => 800e6,
+        Some("DDR4") => 1600e6,
+        Some("DDR5") => 3200e6,
+        _ => return false,
+    };
+    // Both are rounded to whole numbers: DDR4-2133 has 1,067 MHz.
+    let is_half = |(stated, rated): (f64, f64)| stated < slowest && (2.0 * stated - rated).abs() <= 1e6;
+    dimm.configured_transfers.zip(dimm.rated_transfers).is_some_and(is_half)
+}
+
 /// A speed that memory can have, in transfers per second: from SDRAM of 100 MT/s, the slowest whose modules have the
 /// 64 bits that are counted, to 20 000 MT/s, half as much again as the fastest that is standardised (MRDIMM, 12 800).
 pub(super) fn plausible(transfers: f64) -> Option<f64> {
     (100e6..=20e9).contains(&transfers).then_some(transfers)
 }
 
-/// Bits of data of a width that may count those of ECC (72 and 80 of 64, 40 of 32): data has a power of two. None where
-/// no memory has it: a byte at least, and at most the 1024 bits of a stack of HBM.
+/// Most bits of a channel whose width may count those of ECC.
+const WIDEST_WITH_ECC: u32 = 160;
+
+/// Bits of data of a width that may count those of ECC, an eighth or a quarter of a power of two (72 and 80 of 64, 40 of
+/// 32). Wider memory is a package of many channels, and not always a power of two (480 bits beside a Grace). `None` where
+/// no memory has it: whole bytes, and at most the 1024 bits of a stack of HBM.
 pub(super) fn data_bits(width: u32) -> Option<u32> {
-    (8..2048).contains(&width).then(|| 1 << width.ilog2())
+    if !(8..=STACK_BITS).contains(&width) {
+        return None;
+    }
+    let data = 1 << width.ilog2();
+    let has_ecc = width <= WIDEST_WITH_ECC && [data / 8, data / 4].contains(&(width - data));
+    match has_ecc {
+        true => Some(data),
+        false => Some(width).filter(|width| width.is_multiple_of(8)),
+    }
+}
+
+/// Bits of a stack of HBM (JESD235, JESD238): 8 channels of 128, or 16 of 64.
+pub(super) const STACK_BITS: u32 = 1024;
+
+/// Whether memory is a stack on the package of a processor. Firmware states the bits of one of its channels.
+pub(super) fn is_stack(dimm: &Dimm) -> bool {
+    dimm.kind.as_deref().is_some_and(|kind| kind.starts_with("HBM"))
 }
 
 fn form(code: u8) -> Option<&'static str> {

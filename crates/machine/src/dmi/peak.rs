@@ -10,6 +10,8 @@ use crate::processors;
 
 /// Data bits of a channel: DDR to DDR4 have one channel of 64 bits, DDR5 modules two of 32.
 const MODULE_BITS: u32 = 64;
+/// Data bits of the two channels that a pair of modules serves.
+const PAIR_BITS: u32 = 128;
 
 /// The most memory channels that a machine can have, by its processors.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +35,14 @@ impl Channels {
     fn all(&self, channels: &BTreeMap<Channel, Rate>) -> BTreeMap<Channel, Rate> {
         let fastest = channels.values().map(|(speed, _)| *speed).fold(0.0, f64::max);
         (0..self.count as usize).map(|n| (Channel::unnamed(n), (fastest, f64::from(MODULE_BITS) / 8.0))).collect()
+    }
+
+    /// Their number where all channels that modules fill have one width: 8 of 16 bits (LPDDR) are 2 of 64. `None` where
+    /// widths differ.
+    fn of_width(&self, filled: &BTreeMap<Channel, Rate>) -> Option<u32> {
+        let mut widths = filled.values().map(|(_, bytes)| (bytes * 8.0) as u32);
+        let width = widths.next().filter(|width| *width > 0)?;
+        widths.all(|other| other == width).then(|| self.count.saturating_mul(MODULE_BITS) / width)
     }
 
     /// What they carry at most at that speed.
@@ -61,7 +71,7 @@ pub fn theoretical_peak(
         .filter(|(_, dimm)| dimm.populated && dimm.kind.as_deref() != Some(memory::NON_VOLATILE))
         .collect();
     // The memory on the package of a processor has channels of its own, which the table does not count.
-    let stacked = modules.iter().any(|(_, dimm)| dimm.kind.as_deref().is_some_and(|kind| kind.starts_with("HBM")));
+    let stacked = modules.iter().any(|(_, dimm)| memory::is_stack(dimm));
     let most = most.filter(|_| !stacked);
     let of_their_own = rates(&modules, Channel::unnamed)?;
     let by_slot = channels::by_slot(dimms);
@@ -71,6 +81,7 @@ pub fn theoretical_peak(
     let count = match (&named, &by_slot) {
         (Some(named), Some(by_slot)) => {
             let listed = channels::of_processors(by_slot, dimms, processors).len();
+            let most = most.and_then(|most| most.of_width(named));
             of_board(named.len(), listed, unlisted, most)
         }
         _ => at_most(&modules, dimms.len() + unlisted, most),
@@ -89,19 +100,31 @@ pub fn theoretical_peak(
             (of_their_own, basis.to_owned())
         }
     };
-    let rated = modules.iter().any(|(_, dimm)| dimm.configured_transfers.and_then(memory::plausible).is_none());
-    let rated = if rated { "; rated speed where firmware does not state the configured one" } else { "" };
-    let how = format!("{}; {basis}{rated}", describe(&channels));
+    let how = format!("{}; {basis}{}", describe(&channels), remarks(&modules));
     let upper_bound = count.is_none_or(|count| count.at_most);
     Some(TheoreticalPeak { bytes_per_second: sum(&channels), how, upper_bound, channels: count })
 }
 
+/// How the speeds and widths of modules are known, where firmware does not state them as they are.
+fn remarks(modules: &[(usize, &Dimm)]) -> String {
+    let any = |holds: fn(&Dimm) -> bool| modules.iter().any(|(_, dimm)| holds(dimm));
+    let is_rated = |dimm: &Dimm| dimm.configured_transfers.and_then(memory::plausible).is_none();
+    [
+        (any(is_rated), "; rated speed where firmware does not state the configured one"),
+        (any(|dimm| dimm.states_clock), "; firmware states the clock in MHz, half of the MT/s"),
+        (any(memory::is_stack), "; each stack of HBM has 1024 bits"),
+    ]
+    .into_iter()
+    .filter_map(|(holds, remark)| holds.then_some(remark))
+    .collect()
+}
+
 /// The channels of a board whose slot names tell them: those that both the board and the processors have can be filled.
 /// Slots without a name may be of the processors' other channels; without these they tell nothing.
-fn of_board(filled: usize, listed: usize, unlisted: usize, most: Option<&Channels>) -> Option<MemoryChannels> {
+fn of_board(filled: usize, listed: usize, unlisted: usize, most: Option<u32>) -> Option<MemoryChannels> {
     let on_board = u32::try_from(listed + unlisted).ok()?;
     let most = match most {
-        Some(most) => most.count.min(on_board),
+        Some(most) => most.min(on_board),
         None if unlisted == 0 => on_board,
         None => return None,
     };
@@ -136,11 +159,16 @@ fn sum(channels: &BTreeMap<Channel, Rate>) -> f64 {
 
 /// Whether memory is a module of one channel; so is one whose form firmware does not state.
 fn is_dimm(dimm: &Dimm) -> bool {
-    dimm.form.as_deref().is_none_or(|form| form.ends_with("DIMM"))
+    let is_package = dimm.kind.as_deref().is_some_and(|kind| kind.starts_with("LPDDR"))
+        && dimm.data_width.is_some_and(|bits| bits > PAIR_BITS);
+    !is_package && dimm.form.as_deref().is_none_or(|form| form.ends_with("DIMM"))
 }
 
 /// A module's bits; those of memory that is soldered are as firmware states them.
 fn width_bits(dimm: &Dimm) -> u32 {
+    if memory::is_stack(dimm) {
+        return memory::STACK_BITS;
+    }
     // Firmware states one of the two sub-channels of a DDR5 module, both channels that a pair serves, or nonsense.
     dimm.data_width.filter(|_| !is_dimm(dimm)).and_then(memory::data_bits).unwrap_or(MODULE_BITS)
 }
@@ -205,6 +233,35 @@ mod tests {
     }
 
     #[test]
+    fn a_package_has_the_bits_that_firmware_states_and_a_stack_those_of_its_kind() {
+        // Beside a Grace: one device of 480 bits, or of 512 in a form that it does not have.
+        let grace = |width, form: &str| {
+            let one = modules(1, |_| ("LP5x_0".into(), "LP5x_0".into()), width).into_iter();
+            one.map(|dimm| Dimm { kind: Some("LPDDR5".into()), form: Some(form.into()), ..dimm }).collect::<Vec<_>>()
+        };
+        assert_eq!(gigabytes(&grace(480, "Die"), None), Some(192.0));
+        assert_eq!(gigabytes(&grace(512, "SODIMM"), None), Some(204.8));
+        assert_eq!(gigabytes(&grace(64, "SODIMM"), None), Some(25.6));
+        let stacks = modules(4, |n| (format!("CPU0_HBMIO{n}"), String::new()), 64).into_iter();
+        let stacks: Vec<Dimm> = stacks.map(|dimm| Dimm { kind: Some("HBM2".into()), ..dimm }).collect();
+        let peak = theoretical_peak(&stacks, 0, 1, None).unwrap();
+        assert_eq!((peak.bytes_per_second, peak.upper_bound), (4.0 * 409.6e9, true));
+        assert!(peak.how.ends_with("each stack of HBM has 1024 bits"), "{}", peak.how);
+    }
+
+    #[test]
+    fn channels_of_few_bits_are_more_than_those_of_64() {
+        let name = |n: u32| (format!("Controller{}-Channel{}", n / 4, char::from(b'A' + (n % 4) as u8)), String::new());
+        let chips = modules(8, name, 16).into_iter();
+        let kind = |dimm: Dimm| Dimm { kind: Some("LPDDR5".into()), form: Some("Row Of Chips".into()), ..dimm };
+        let chips: Vec<Dimm> = chips.map(kind).collect();
+        let most = Channels { count: 2, whose: "2 of each Lunar Lake".into() };
+        let peak = theoretical_peak(&chips, 0, 1, Some(&most)).unwrap();
+        assert_eq!(peak.bytes_per_second, 51.2e9);
+        assert_eq!(peak.channels, Some(MemoryChannels { populated: 8, most: Some(8), at_most: false }));
+    }
+
+    #[test]
     fn speeds_that_no_memory_has_are_not_counted() {
         let mut dimms = unnamed(1);
         dimms[0].configured_transfers = Some(32768e6);
@@ -223,7 +280,8 @@ mod tests {
         assert_eq!((gigabytes(&misread, None), gigabytes(&misread, Some(8))), (Some(614.4), Some(204.8)));
         let mut stacked = unnamed(32);
         stacked[0].kind = Some("HBM2".into());
-        assert_eq!(gigabytes(&stacked, Some(16)), Some(819.2), "memory on the package has channels of its own");
+        // 31 x 25.6 + 409.6.
+        assert_eq!(gigabytes(&stacked, Some(16)), Some(1203.2), "memory on the package has channels of its own");
     }
 
     #[test]

@@ -109,6 +109,32 @@ fn slots_that_the_board_calls_cxl_are_in_no_channel() {
 }
 
 #[test]
+fn a_configured_speed_of_half_the_rated_one_that_no_memory_has_is_a_clock() {
+    let speeds = |kind: u8, rated: u16, configured: u16| {
+        let mut body = device(4096, 0, rated, 0);
+        body[0x12 - 4] = kind;
+        body[0x20 - 4..0x22 - 4].copy_from_slice(&configured.to_le_bytes());
+        let dimm = parse_dmi(&structure(17, 0x20, &body, STRINGS)).unwrap().dimms.remove(0);
+        (dimm.configured_transfers.map(|transfers| transfers / 1e6), dimm.states_clock)
+    };
+    let (ddr3, ddr4, ddr5) = (0x18, 0x1a, 0x22);
+    assert_eq!(speeds(ddr4, 2400, 1200), (Some(2400.0), true));
+    assert_eq!(speeds(ddr4, 2133, 1067), (Some(2133.0), true));
+    assert_eq!(speeds(ddr3, 1333, 667), (Some(1333.0), true));
+    assert_eq!(speeds(ddr4, 3200, 1600), (Some(1600.0), false), "a speed of DDR4");
+    assert_eq!(speeds(ddr4, 2400, 1333), (Some(1333.0), false), "not half");
+    assert_eq!(speeds(ddr5, 4800, 4400), (Some(4400.0), false));
+}
+
+#[test]
+fn widths_without_the_bits_of_ecc() {
+    let of = |widths: &[u32]| widths.iter().map(|width| memory::data_bits(*width)).collect::<Vec<_>>();
+    assert_eq!(of(&[64, 72, 80, 40, 36, 144]), [Some(64), Some(64), Some(64), Some(32), Some(32), Some(128)]);
+    assert_eq!(of(&[480, 512, 192, 1024, 16]), [Some(480), Some(512), Some(192), Some(1024), Some(16)]);
+    assert_eq!(of(&[0, 7, 65, 2048, 42568]), [None; 5]);
+}
+
+#[test]
 fn sizes_of_all_encodings() {
     for (field, extended, bytes) in [
         (0x0400, 0, Some(1 << 30)),

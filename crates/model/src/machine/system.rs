@@ -247,6 +247,9 @@ pub struct Cgroup {
     /// The same of cpu quotas.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub quota_unseen_above: bool,
+    /// Limits of reserved huge pages along the path: of each page size, the one that leaves least.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub huge_limits: Vec<HugeLimit>,
     /// The files that set these limits: of the process's own group, or of a group above it.
     #[serde(default, skip_serializing_if = "LimitFiles::is_empty")]
     pub files: LimitFiles,
@@ -258,9 +261,37 @@ impl Cgroup {
         Some(self.memory_limit?.saturating_sub(self.memory_used.unwrap_or_default()))
     }
 
+    /// Reserved huge pages of a size that the process may still have; no bound without a limit.
+    pub fn huge_pages_left(&self, page_bytes: u64) -> u64 {
+        let limit = self.huge_limits.iter().find(|limit| limit.page_bytes == page_bytes);
+        limit.map_or(u64::MAX, |limit| limit.left() / page_bytes.max(1))
+    }
+
     /// The files of all limits.
     pub fn files_mut(&mut self) -> impl Iterator<Item = &mut String> {
-        self.files.each_mut().chain(self.cpu_quotas.iter_mut().map(|quota| &mut quota.file))
+        let huge = self.huge_limits.iter_mut().map(|limit| &mut limit.file);
+        self.files.each_mut().chain(self.cpu_quotas.iter_mut().map(|quota| &mut quota.file)).chain(huge)
+    }
+}
+
+/// A limit of reserved huge pages of one size.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HugeLimit {
+    /// Size of one page, bytes.
+    pub page_bytes: u64,
+    /// What the group may have, bytes.
+    pub bytes: u64,
+    /// What it has, bytes.
+    pub used_bytes: u64,
+    /// The file that sets the limit.
+    pub file: String,
+}
+
+impl HugeLimit {
+    /// Bytes left below the limit.
+    pub fn left(&self) -> u64 {
+        self.bytes.saturating_sub(self.used_bytes)
     }
 }
 

@@ -73,6 +73,20 @@ impl Machine {
         self.allowed_cpus.union(&self.beyond_affinity)
     }
 
+    /// Whether the kernel's NUMA balancing moves pages here. Between tiers (mode 2 alone) it unmaps only pages of a tier
+    /// below the uppermost; without tiers, memory of a node without cpus may be one.
+    pub fn balances_pages(&self) -> bool {
+        let lower = || {
+            let tiers: IdSet = self.nodes.iter().filter_map(|node| node.memory_tier).collect();
+            tiers.len() > 1 || tiers.is_empty() && self.nodes.iter().any(Node::is_memory_only)
+        };
+        match self.system.numa_balancing {
+            None | Some(0) => false,
+            Some(2) => self.nodes.len() > 1 && lower(),
+            Some(_) => self.nodes.len() > 1,
+        }
+    }
+
     /// The cpu with this id.
     pub fn cpu(&self, id: CpuId) -> Option<&Cpu> {
         self.cpus.binary_search_by_key(&id, |c| c.id).ok().map(|i| &self.cpus[i])

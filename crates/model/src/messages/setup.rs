@@ -129,11 +129,18 @@ messages! {
         { format!("{} of {page}", count_of(pages, "huge page")) }, "0 are free: the kernel has no pool of this size",
         "use a size that has its nr_hugepages in /sys/kernel/mm/hugepages, or --pages thp";
 
-    /// Huge pages of which too few are free; `late`: what helps where memory is fragmented.
-    Refusal huge_pages_short(pages: u64, page: Bytes, free: u64, place: &str, file: &str, late: &str)
+    /// Huge pages of which too few are free; `size`: what the pool needs in all, with the pages in use; `late`: what
+    /// helps where memory is fragmented.
+    Refusal huge_pages_short(pages: u64, page: Bytes, free: u64, place: &str, size: u64, file: &str, late: &str)
         options ["--pages"]:
         { format!("{} of {page}", count_of(pages, "huge page")) }, "{free} are free on {place}",
-        "reserve them as root: echo {pages} > {file}; or use --pages thp{late}";
+        "reserve them as root: echo {size} > {file}; or use --pages thp{late}";
+
+    /// Huge pages beyond the limit of a control group, of which so many are `left`.
+    Refusal huge_pages_limited(pages: u64, page: Bytes, left: u64, file: &str) options ["--pages"]:
+        { format!("{} of {page}", count_of(pages, "huge page")) },
+        "the limit of the control group leaves {left} ({file}); a write beyond it kills the program",
+        "raise {file}, of a container on the host; or use --pages thp";
 
     Refusal huge_pages_drained(bytes: Bytes, page: PageKind, page_bytes: Bytes, nodes: &IdSet, had: usize, wanted: usize, error: &str):
         "{bytes} of {page} pages on node {nodes}", "{had} of {wanted} pages could be had: {error}",

@@ -101,7 +101,7 @@ pub(super) fn hugetlb(order: &Order<'_>) -> Prepared {
     let page = page_of(order)?;
     let id = &order.call.primitive.0;
     let cure = format!(
-        "reserve pages: echo 8 > /sys/kernel/mm/hugepages/hugepages-{0}kB/nr_hugepages; and let the control group \
+        "reserve pages: raise /sys/kernel/mm/hugepages/hugepages-{0}kB/nr_hugepages by 8; and let the control group \
 have them (hugetlb.*.max, cpuset.mems)",
         page >> 10
     );

@@ -11,7 +11,7 @@ mod unmap;
 mod user;
 
 use tiermark_machine::Root;
-use tiermark_model::{Machine, OsGroup, PageKind, Refusal, Sweep};
+use tiermark_model::{MIB, Machine, OsGroup, PageKind, Refusal, Sweep};
 
 pub(super) use major::measured_store;
 
@@ -176,8 +176,11 @@ fn pools(machine: &Machine) -> Vec<PageKind> {
 
 /// Why there are no reserved huge pages.
 fn no_pools(machine: &Machine) -> Option<Refusal> {
-    let cure = "reserve some: echo 8 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
-    pools(machine).is_empty().then(|| unavailable("fault hugetlb", "no pool of huge pages has a free one", cure))
+    // Pages that the pool has are in use, and stay so.
+    let pools_of = machine.nodes.iter().flat_map(|node| &node.huge_pages).filter(|pool| pool.page_bytes == 2 * MIB);
+    let size = pools_of.fold(8u64, |sum, pool| sum.saturating_add(pool.total));
+    let cure = || format!("reserve some: echo {size} > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages");
+    pools(machine).is_empty().then(|| unavailable("fault hugetlb", "no pool of huge pages has a free one", &cure()))
 }
 
 /// Bytes of a base page.

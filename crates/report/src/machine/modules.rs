@@ -70,6 +70,9 @@ fn describe(dimm: &Dimm) -> String {
         (None, Some(rated)) => words.push(format!("{kind} (rated {}, speed in use unknown)", speed(rated))),
         (None, None) => words.push(kind),
     }
+    if let Some(transfers) = dimm.configured_transfers.filter(|_| dimm.states_clock) {
+        words.push(format!("(stated as {} MHz)", speed(transfers / 2.0)));
+    }
     words.extend(dimm.manufacturer.iter().cloned());
     words.extend(dimm.part.iter().cloned());
     let ranks = dimm.ranks.map(|r| format!(", {r} rank{}", if r == 1 { "" } else { "s" }));

@@ -1,10 +1,10 @@
 //! Frequency, threads of a core, idle states, cpus set aside.
 
-use tiermark_machine::HealthCounts;
+use tiermark_machine::{HealthCounts, IsolatedCpus, isolated_cpus};
 use tiermark_model::messages::health as says;
 use tiermark_model::{Affected, IdSet, Machine, Share, count_of};
 
-use super::{Check, CheckInput, CheckResult};
+use super::{Check, CheckInput, CheckResult, turbo};
 
 const CPU: &str = "sys/devices/system/cpu";
 /// Leaving an idle state that takes longer shows in any wake-up: a switch between processes takes some 2 µs.
@@ -30,7 +30,7 @@ pub(super) const CHECKS: &[Check] = &[
         on_host: true,
         why: "the clock then depends on how many cores are busy and how warm they are: compare runs of the same \
             threads only",
-        examine: turbo,
+        examine: turbo::check,
     },
     Check::of_host(
         "SMT",
@@ -87,37 +87,9 @@ fn clock_limit(input: &CheckInput<'_>) -> CheckResult {
     };
     let (value, cure) = (format!("{} of the highest clock", Share(limit.share)), limit.cure());
     // Some drivers state the clock without turbo as such a limit.
-    match limit.share <= LIMITED && turbo_is_on(input) != Some(false) {
+    match limit.share <= LIMITED && turbo::is_on(input) != Some(false) {
         true => CheckResult::problem(Affected::All, value, cure).of_setting(),
         false => CheckResult::note(value, cure).of_setting(),
-    }
-}
-
-/// The file that switches turbo off with 1.
-const NO_TURBO: &str = "intel_pstate/no_turbo";
-
-/// The files that switch it off with 0: of all cpus, or of each frequency domain, where a driver has only these.
-const BOOST: &str = "cpufreq/boost";
-const OWN_BOOST: &str = "cpufreq/policy0/boost";
-
-fn turbo_is_on(input: &CheckInput<'_>) -> Option<bool> {
-    let flag = |file: &str| input.root.value::<i64>(&format!("{CPU}/{file}"));
-    flag(NO_TURBO).map(|no| no == 0).or_else(|| Some(flag(BOOST).or_else(|| flag(OWN_BOOST))? != 0))
-}
-
-fn turbo(input: &CheckInput<'_>) -> CheckResult {
-    match turbo_is_on(input) {
-        None => CheckResult::not_reported(),
-        Some(false) => CheckResult::ok("off"),
-        Some(true) => {
-            let has = |file: &str| input.root.word(&format!("{CPU}/{file}")).is_some();
-            let cure = match (has(NO_TURBO), has(BOOST)) {
-                (true, _) => format!("echo 1 > /{CPU}/{NO_TURBO}"),
-                (false, true) => format!("echo 0 > /{CPU}/{BOOST}"),
-                (false, false) => format!("echo 0 | tee /{CPU}/cpufreq/policy*/boost"),
-            };
-            CheckResult::note("on", cure)
-        }
     }
 }
 
@@ -158,10 +130,32 @@ fn idle(input: &CheckInput<'_>) -> CheckResult {
 
 fn isolated(input: &CheckInput<'_>) -> CheckResult {
     let path = format!("{CPU}/isolated");
-    match (input.root.read(&path), input.root.word(&path)) {
-        (Ok(None) | Err(_), _) => CheckResult::not_reported(),
-        (Ok(Some(_)), None) => CheckResult::ok("none"),
-        (Ok(Some(_)), Some(cpus)) => measured_if_named(input, &cpus.parse().unwrap_or_default(), &cpus),
+    let at_boot = input.root.word(&path).and_then(|cpus| cpus.parse::<IdSet>().ok()).unwrap_or_default();
+    let by_group = isolated_cpus(input.root);
+    let all = at_boot.union(&by_group.cpus);
+    match input.root.read(&path) {
+        _ if !by_group.cpus.is_empty() => in_partitions(input, &all, &by_group),
+        Ok(None) | Err(_) => CheckResult::not_reported(),
+        Ok(Some(_)) if all.is_empty() => CheckResult::ok("none"),
+        Ok(Some(_)) => measured_if_named(input, &all, &all.to_string()),
+    }
+}
+
+/// Cpus of isolated partitions: only processes of their group run there.
+fn in_partitions(input: &CheckInput<'_>, all: &IdSet, by_group: &IsolatedCpus) -> CheckResult {
+    let files = by_group.groups.iter().map(|group| format!("{group}/cpuset.cpus.partition"));
+    let files: Vec<String> = files.collect();
+    let by = if files.is_empty() { by_group.file.clone() } else { files.join(", ") };
+    let text = match by_group.cpus == *all {
+        true => format!("{all}, by {by}"),
+        false => format!("{all}, of which {} by {by}", by_group.cpus),
+    };
+    match by_group.groups.first() {
+        Some(group) if by_group.cpus.intersection(&input.machine.choosable_cpus()).is_empty() => CheckResult::note(
+            text,
+            format!("to measure on them, start tiermark in their group, as root: echo $$ > {group}/cgroup.procs"),
+        ),
+        _ => measured_if_named(input, all, &text),
     }
 }
 

@@ -4,7 +4,7 @@ use tiermark_machine::HealthCounts;
 use tiermark_machine::files::kilobytes;
 use tiermark_model::messages::{health as says, machine as messages};
 use tiermark_model::{
-    Affected, Bytes, CompressedPages, ErrorKind, Health, HugePool, IdSet, Machine, RunHealth, Swap, System,
+    Affected, Bytes, CompressedPages, ErrorKind, Health, HugeLimit, HugePool, IdSet, Machine, RunHealth, Swap, System,
 };
 
 use super::work::RESTORE;
@@ -85,10 +85,29 @@ fn reserved(input: &CheckInput<'_>) -> CheckResult {
     let on_demand =
         on_demand.map(|pool| format!("up to {} more of {} on demand", pool.on_demand, Bytes(pool.page_bytes)));
     let none = some.is_empty().then(|| "none".to_owned());
-    match sizes.is_empty() {
-        true => input.none("proc/sys/vm/nr_hugepages"),
-        false => CheckResult::ok(none.into_iter().chain(some).chain(on_demand).collect::<Vec<_>>().join(", ")),
+    let value = none.into_iter().chain(some).chain(on_demand).collect::<Vec<_>>().join(", ");
+    let limits = limits_of_pages(input, &sizes);
+    match limits.is_empty() {
+        _ if sizes.is_empty() => input.none("proc/sys/vm/nr_hugepages"),
+        true => CheckResult::ok(value),
+        false => {
+            let text = |limit: &&HugeLimit| {
+                format!("the control group may have {} of {}", Bytes(limit.left()), Bytes(limit.page_bytes))
+            };
+            let text = limits.iter().map(text).collect::<Vec<_>>().join(", ");
+            let files = limits.iter().map(|limit| limit.file.clone()).collect::<Vec<_>>().join(", ");
+            CheckResult::note(format!("{value}; {text} ({files})"), format!("for runs on these pages, raise {files}"))
+        }
     }
+}
+
+/// Limits of control groups below what the pools have.
+fn limits_of_pages<'a>(input: &'a CheckInput<'_>, sizes: &[HugePool]) -> Vec<&'a HugeLimit> {
+    let has_more = |limit: &&HugeLimit| {
+        let pool = sizes.iter().find(|pool| pool.page_bytes == limit.page_bytes);
+        pool.is_some_and(|pool| pool.available_bytes() > limit.left())
+    };
+    input.machine.system.cgroup.iter().flat_map(|group| &group.huge_limits).filter(has_more).collect()
 }
 
 /// How a run gets pages of its own from a pool whose free pages are all promised. Such a pool is of the right size for
@@ -114,6 +133,9 @@ fn balancing(input: &CheckInput<'_>) -> CheckResult {
         None => input.none("proc/sys/kernel/numa_balancing"),
         Some(0) => CheckResult::ok("off"),
         Some(n) if nodes < 2 => CheckResult::ok(format!("{n}, without effect on one node")),
+        Some(2) if !input.machine.balances_pages() => {
+            CheckResult::ok("on, between tiers: without effect, for no memory is of a lower tier")
+        }
         Some(n) => {
             let cure = "tiermark tune --profile latency --only kernel.numa_balancing --apply";
             CheckResult::problem(Affected::Memory, if n == 2 { "on, between tiers" } else { "on" }, cure).of_setting()

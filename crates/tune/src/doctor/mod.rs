@@ -6,6 +6,7 @@ mod environment;
 mod kernel;
 mod memory;
 mod modules;
+mod turbo;
 mod work;
 
 use std::io::ErrorKind;

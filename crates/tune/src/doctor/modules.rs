@@ -178,7 +178,11 @@ fn speed(input: &CheckInput<'_>) -> CheckResult {
             ),
             "if memory has errors, set the rated speed in the firmware's setup",
         ),
-        (None, Some((runs, _))) => CheckResult::ok(format!("{} MT/s, as rated", mega(*runs))),
+        (None, Some((runs, _))) => {
+            let clock = modules.iter().any(|dimm| dimm.states_clock);
+            let clock = if clock { "; firmware states the clock in MHz, half of it" } else { "" };
+            CheckResult::ok(format!("{} MT/s, as rated{clock}", mega(*runs)))
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use tiermark_model::{Contradiction, DisputedFact, Node, View};
 use super::*;
 
 mod nodes;
+mod turbo;
 mod values;
 
 /// A check-up of a synthetic server with some files changed.

@@ -132,3 +132,65 @@ fn offline_of(files: &[(&str, &str)]) -> CheckRow {
     let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy: None, interrupted: None, held: &[] });
     checkup.checks.into_iter().find(|check| check.name == "cpus offline").unwrap()
 }
+
+#[test]
+fn cpus_of_isolated_partitions_are_named_with_their_group() {
+    const TOP: &str = "sys/fs/cgroup";
+    let (isolated, own) = (format!("{TOP}/cpuset.cpus.isolated"), format!("{TOP}/user.slice/cpuset.cpus.effective"));
+    let (above, state) =
+        (format!("{TOP}/cpuset.cpus.effective"), format!("{TOP}/rt.slice/low.slice/cpuset.cpus.partition"));
+    let parent = format!("{TOP}/rt.slice/cpuset.cpus.partition");
+    let files = [
+        ("proc/self/mountinfo", "30 20 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw"),
+        ("proc/self/cgroup", "0::/user.slice"),
+        ("proc/self/status", "Cpus_allowed_list:\t0-11"),
+        (isolated.as_str(), "12-15"),
+        (above.as_str(), "0-11"),
+        (own.as_str(), "0-11"),
+        (parent.as_str(), "member"),
+        (state.as_str(), "isolated"),
+    ];
+    let checks = examined(&files, None);
+    let check = checks["isolated cpus"].clone();
+    let said = "12-15, by /sys/fs/cgroup/rt.slice/low.slice/cpuset.cpus.partition";
+    assert_eq!((check.health, check.value.as_str()), (Health::Note, said));
+    assert!(check.cure.unwrap().ends_with("echo $$ > /sys/fs/cgroup/rt.slice/low.slice/cgroup.procs"));
+    // The uppermost group has no file that sets its cpus.
+    let cure = checks["cpus allowed"].cure.clone().unwrap();
+    assert!(cure.starts_with("/sys/fs/cgroup/cpuset.cpus.isolated sets this"), "{cure}");
+}
+
+#[test]
+fn a_limit_of_the_group_on_reserved_huge_pages_is_named() {
+    let pool = |file: &str| format!("sys/kernel/mm/hugepages/hugepages-2048kB/{file}");
+    let own = |file: &str| format!("sys/devices/system/node/node0/hugepages/hugepages-2048kB/{file}");
+    let of = |limit: &str| {
+        let files = [
+            (pool("nr_hugepages"), "2048"),
+            (own("nr_hugepages"), "2048"),
+            (own("free_hugepages"), "2048"),
+            ("proc/self/mountinfo".into(), "30 20 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw"),
+            ("proc/self/cgroup".into(), "0::/a"),
+            ("sys/fs/cgroup/a/hugetlb.2MB.max".into(), limit),
+        ];
+        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+        examined(&files, None)["huge pages, reserved"].clone()
+    };
+    let check = of("0");
+    assert_eq!(check.health, Health::Note);
+    let said = "; the control group may have 0 B of 2 MiB (/sys/fs/cgroup/a/hugetlb.2MB.max)";
+    assert!(check.value.ends_with(said), "{}", check.value);
+    assert_eq!((of("max").health, of("4294967296").health), (Health::Ok, Health::Ok));
+}
+
+#[test]
+fn balancing_between_tiers_is_no_problem_without_a_lower_tier() {
+    let of = |files: &[(&str, &str)]| {
+        let files = [&[("proc/sys/kernel/numa_balancing", "2")], files].concat();
+        examined(&files, None)["NUMA balancing"].health
+    };
+    let tier = |number: u32| format!("sys/devices/virtual/memory_tiering/memory_tier{number}/nodelist");
+    assert_eq!(of(&[]), Health::Ok);
+    assert_eq!(of(&[(&tier(4), "0-1")]), Health::Ok);
+    assert_eq!(of(&[(&tier(4), "0"), (&tier(22), "1")]), Health::Problem);
+}
