@@ -230,14 +230,19 @@ impl Sums {
         }
     }
 
-    /// Compares the sum that a line states with its parts. Memory on the package has columns and sums of its own.
+    /// Compares the sum that a line states with its parts. Memory on the package has columns and sums of its own; some
+    /// versions add it to the sum of all.
     fn compare(&mut self, bytes: &[f64], passed: f64) {
         let (parts, stated) = bytes.split_at(self.columns.len().min(bytes.len()));
-        let is_part = |column: &Column| column.place.kind != BoxKind::Link && !is_on_package(&column.place.unit);
-        let parts = self.columns.iter().zip(parts).filter(|(column, _)| is_part(column)).map(|(_, bytes)| bytes);
-        let (parts, stated): (f64, f64) = (parts.sum(), stated.iter().sum());
-        if !self.stated.is_empty() && (parts - stated).abs() > DIFFER * parts.max(stated) + ROUNDED * passed.max(1.0) {
-            self.differing.get_or_insert((stated / passed, parts / passed));
+        let stated: f64 = stated.iter().sum();
+        let of_memory = self.columns.iter().zip(parts).filter(|(column, _)| column.place.kind != BoxKind::Link);
+        let (on_package, in_modules): (Vec<_>, Vec<_>) =
+            of_memory.partition(|(column, _)| is_on_package(&column.place.unit));
+        let sum = |parts: &[(&Column, &f64)]| parts.iter().map(|(_, bytes)| **bytes).sum::<f64>();
+        let (modules, all) = (sum(&in_modules), sum(&in_modules) + sum(&on_package));
+        let differs = |parts: f64| (parts - stated).abs() > DIFFER * parts.max(stated) + ROUNDED * passed.max(1.0);
+        if !self.stated.is_empty() && differs(modules) && differs(all) {
+            self.differing.get_or_insert((stated / passed, modules / passed));
         }
     }
 

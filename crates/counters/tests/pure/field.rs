@@ -367,6 +367,21 @@ fn sums_of_a_file_that_its_parts_contradict_are_named() {
     assert!(file.notes().iter().any(|note| note.text.contains("states 17.0 GB/s")), "{:?}", file.notes());
 }
 
+/// Memory on the package is in the sum of all, or beside it.
+#[test]
+fn sums_may_hold_the_memory_on_the_package() {
+    let said = |stated: &str| {
+        let head = ",,SKT0,SKT0,SKT0,SKT0,System,System,System\n\
+                    Date,Time,Ch0Read,Ch0Write,EDC_Ch0Read,EDC_Ch0Write,Read,Write,Memory\n";
+        let row = |second: u32| format!("2026-01-02,00:00:0{second}.000,1000,400,200000,80000,{stated}\n");
+        let mut file = PcmFile::new(format!("{head}{}{}", row(1), row(2)).as_bytes(), &PCM_MEMORY);
+        file.read().unwrap();
+        file.notes().into_iter().find(|note| note.code == codes::sums_differ).map(|note| note.text)
+    };
+    assert_eq!((said("201000,80400,281400"), said("1000,400,1400")), (None, None));
+    assert!(said("90000,400,90400").is_some());
+}
+
 /// A socket of `pcm -csv`, which writes two decimals of GB: its 0 may be true, so that its figures stay.
 #[test]
 fn a_socket_of_pcm_that_stops_midway_is_named() {
