@@ -70,7 +70,8 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
     let offline = nodes.iter().filter_map(|node| node.offline_bytes);
     let uncounted = nodes::bytes_of_enclaves(&reader, &nodes).saturating_add(tiermark_model::total(offline));
     let modules = modules.map(|modules| modules.without(uncounted));
-    totals::settle_memory(&reader, &nodes, modules, &mut system);
+    let own_memory = totals::settle_memory(&reader, &nodes, modules, &mut system)
+        .filter(|_| totals::OwnMemory::is_of_container(&reader, &system));
 
     let status = Status::read(&reader);
     let own = live.allowed_cpus.as_ref().or(status.cpus.as_ref());
@@ -84,7 +85,13 @@ fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
     let file_of = |set: Option<cgroup::Cpuset>, all: &IdSet, used: &IdSet| {
         set.filter(|set| used != all && set.ids.intersection(all) == *used).map(|set| set.file)
     };
+    if let Some(own) = own_memory.filter(|_| limits.cgroup.is_none()) {
+        own.bound(&mut system);
+    }
     system.cgroup = limits.cgroup.map(|mut group| {
+        if let Some(own) = own_memory {
+            own.limit(&mut group);
+        }
         if group.memory_unseen_above || group.quota_unseen_above {
             reader.refuse(messages::limits_above_unseen(group.memory_unseen_above, group.quota_unseen_above));
         }

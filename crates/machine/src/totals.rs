@@ -1,14 +1,21 @@
 //! The memory of the machine where its views differ: the kernel's totals, the nodes', and the modules'.
 
-use tiermark_model::{Bytes, Dimm, DisputedFact, Node, System};
+use tiermark_model::{Bytes, Cgroup, Dimm, DisputedFact, Node, System};
 
 use crate::dmi;
 use crate::reader::{Reader, Says};
 
 /// Settles the memory of the machine where its views differ: a container's `/proc/meminfo` shows the container's limit,
 /// and the node of a guest may not count memory that was added while it ran. Memory can be hidden, but not invented:
-/// the larger sum holds, unless the memory modules are for the smaller one.
-pub(crate) fn settle_memory(reader: &Reader<'_>, nodes: &[Node], modules: Option<Modules>, system: &mut System) {
+/// the larger sum holds, unless the memory modules are for the smaller one. Returns what `/proc/meminfo` states where it
+/// is less than the machine's.
+pub(crate) fn settle_memory(
+    reader: &Reader<'_>,
+    nodes: &[Node],
+    modules: Option<Modules>,
+    system: &mut System,
+) -> Option<OwnMemory> {
+    let mut own = None;
     let is_real = system.hypervisor.is_none() && nodes.iter().all(|node| !node.is_memory_only());
     let modules = modules.filter(|_| is_real);
     let sum = |field: fn(&Node) -> Option<u64>| nodes.iter().map(field).sum::<Option<u64>>();
@@ -24,6 +31,7 @@ pub(crate) fn settle_memory(reader: &Reader<'_>, nodes: &[Node], modules: Option
         let (used, set_aside) = if nodes_hold { (node, whole) } else { (whole, node) };
         reader.contradict(DisputedFact::Memory, used, set_aside);
         if nodes_hold {
+            own = Some(OwnMemory { total, available: system.available_bytes }).filter(|own| own.total < by_node);
             system.memory_bytes = Some(by_node);
             system.available_bytes = sum(|node| node.free_bytes);
         }
@@ -36,6 +44,38 @@ pub(crate) fn settle_memory(reader: &Reader<'_>, nodes: &[Node], modules: Option
     if let Some((modules, total)) = modules.zip(system.memory_bytes).filter(|(modules, total)| !modules.back(*total)) {
         let installed = Bytes(modules.dram);
         reader.contradict(DisputedFact::Modules, ("the kernel", &Bytes(total)), ("SMBIOS", &installed));
+    }
+    own
+}
+
+/// Memory of a container by its own `/proc/meminfo`, which lxcfs makes from the limits of control groups.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OwnMemory {
+    total: u64,
+    available: Option<u64>,
+}
+
+impl OwnMemory {
+    /// Whether that file is a container's: mounted over the kernel's, or seen in a container.
+    pub(crate) fn is_of_container(reader: &Reader<'_>, system: &System) -> bool {
+        let mounts = reader.lines("proc/self/mountinfo").unwrap_or_default();
+        system.container.is_some() || mounts.lines().any(|line| line.split(' ').nth(4) == Some("/proc/meminfo"))
+    }
+
+    /// Makes it the limit of a group of which no smaller one is visible.
+    pub(crate) fn limit(self, group: &mut Cgroup) {
+        if group.memory_limit.is_none_or(|limit| limit > self.total) {
+            group.memory_limit = Some(self.total);
+            group.memory_used = self.available.map(|available| self.total.saturating_sub(available));
+            group.files.memory = Some("/proc/meminfo".to_owned());
+            (group.limit_throttles, group.memory_kills, group.memory_unseen_above) = (false, None, false);
+        }
+    }
+
+    /// Bounds the available memory, where no control group is visible.
+    pub(crate) fn bound(self, system: &mut System) {
+        let least = |available: u64| self.available.map_or(available, |own| own.min(available));
+        system.available_bytes = system.available_bytes.map(least);
     }
 }
 

@@ -263,7 +263,9 @@ fn free_memory(machine: &Machine, on: &Shares) -> Vec<(u64, String, Cure)> {
     }
     if let Some((group, left)) = machine.system.cgroup.as_ref().and_then(|group| Some((group, group.memory_left()?))) {
         let what = format!("the free part of the cgroup's limit, {}", Bytes(left));
-        found.push((left, what, says::raise_group_limit(group.files.memory.as_deref())));
+        // A container's own /proc/meminfo shows the limit, and does not set it.
+        let file = group.files.memory.as_deref().filter(|file| !file.starts_with("/proc/"));
+        found.push((left, what, says::raise_group_limit(file)));
     }
     found
 }

@@ -84,7 +84,11 @@ fn limits(machine: &Machine) -> Page {
     if let Some(limit) = group.memory_limit {
         let used = group.memory_used.map_or(String::new(), |used| format!("{} of ", Bytes(used)));
         let throttles = if group.limit_throttles { ", above which it is throttled" } else { "" };
-        parts.push(format!("memory {used}{}{throttles}{}", Bytes(limit), set_by(&group.files.memory)));
+        let file = match group.files.memory.as_deref() {
+            Some(shown) if shown.starts_with("/proc/") => format!(" (the container's, by {shown})"),
+            _ => set_by(&group.files.memory),
+        };
+        parts.push(format!("memory {used}{}{throttles}{file}", Bytes(limit)));
     }
     parts.extend(group.cpu_quota.map(|quota| format!("{quota:.2} cpus of time{}", set_by(&group.files.quota))));
     parts.extend(group.huge_limits.iter().map(|limit| {

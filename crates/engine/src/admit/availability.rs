@@ -148,9 +148,15 @@ fn admit_memory(total: u64, needs: &[&Need], machine: &Machine, fresh: &Fresh) -
         fits(total, available, "the machine", "available (MemAvailable)", &Cure::new(cure, &LESS))?;
     }
     if let Some((left, file)) = &fresh.group {
-        let group = file.rsplit_once('/').map_or(file.as_str(), |(group, _)| group);
-        let cure = format!("raise {file} (of a container: docker run --memory), or use less: --sizes, --max-mem");
-        fits(total, *left, &format!("the control group {group}"), "below its memory limit", &Cure::new(cure, &LESS))?;
+        let (place, more) = match file.rsplit_once('/') {
+            Some(("/proc", _)) => ("the container".to_owned(), format!("give the container more memory ({file})")),
+            group => {
+                let group = group.map_or(file.as_str(), |(group, _)| group);
+                (format!("the control group {group}"), format!("raise {file} (of a container: docker run --memory)"))
+            }
+        };
+        let cure = Cure::new(format!("{more}, or use less: --sizes, --max-mem"), &LESS);
+        fits(total, *left, &place, "below its memory limit", &cure)?;
     }
     // Memory available on a machine with one node is available on that node, with caches that only the machine counts.
     if fresh.available.is_some() && machine.nodes.len() == 1 {

@@ -71,6 +71,28 @@ fn the_cpuset_of_another_group_allows_nothing() {
     assert_eq!((m.allowed_cpus, m.beyond_affinity), (ids("0-5"), IdSet::new()));
 }
 
+#[test]
+fn the_meminfo_of_a_container_is_its_limit() {
+    const CGROUP: &str = "30 20 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw";
+    const LXCFS: &str = "31 20 0:50 /proc/meminfo /proc/meminfo rw - fuse.lxcfs lxcfs rw";
+    let of = |mounts: &str, more: &[(&str, &str)]| {
+        let meminfo = "MemTotal: 4194304 kB\nMemFree: 3145728 kB\nMemAvailable: 3145728 kB";
+        let files = [("proc/meminfo", meminfo), ("proc/self/mountinfo", mounts), ("proc/self/cgroup", "0::/")];
+        changed(&[&files, more].concat()).system
+    };
+    let both = format!("{CGROUP}\n{LXCFS}");
+    let system = of(&both, &[("sys/fs/cgroup/memory.max", "max")]);
+    let group = system.cgroup.unwrap();
+    assert_eq!((group.memory_limit, group.memory_left()), (Some(4 << 30), Some(3 << 30)));
+    assert_eq!((group.files.memory.as_deref(), group.memory_unseen_above), (Some("/proc/meminfo"), false));
+    assert!(system.memory_bytes > Some(4 << 30), "the machine's");
+    let smaller = [("sys/fs/cgroup/memory.max", "1073741824")];
+    let file = of(&both, &smaller).cgroup.unwrap().files.memory;
+    assert_eq!(file.as_deref(), Some("/sys/fs/cgroup/memory.max"));
+    assert_eq!(of(CGROUP, &[]).cgroup.unwrap().memory_limit, None, "no container");
+    assert_eq!(of(LXCFS, &[]).available_bytes, Some(3 << 30), "no control groups are seen");
+}
+
 /// Whether limits of memory, and quotas, of groups above the mounted ones may apply.
 fn unseen(mount: &str, group: &str, files: &[(&str, &str)]) -> (bool, bool) {
     let all = [("proc/self/mountinfo", mount), ("proc/self/cgroup", group)];
