@@ -264,7 +264,7 @@ fn free_memory(machine: &Machine, on: &Shares) -> Vec<(u64, String, Cure)> {
     if let Some((group, left)) = machine.system.cgroup.as_ref().and_then(|group| Some((group, group.memory_left()?))) {
         let what = format!("the free part of the cgroup's limit, {}", Bytes(left));
         // A container's own /proc/meminfo shows the limit, and does not set it.
-        let file = group.files.memory.as_deref().filter(|file| !file.starts_with("/proc/"));
+        let file = group.files.memory.as_deref().filter(|_| group.files.of_container().is_none());
         found.push((left, what, says::raise_group_limit(file)));
     }
     found

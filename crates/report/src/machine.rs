@@ -84,10 +84,8 @@ fn limits(machine: &Machine) -> Page {
     if let Some(limit) = group.memory_limit {
         let used = group.memory_used.map_or(String::new(), |used| format!("{} of ", Bytes(used)));
         let throttles = if group.limit_throttles { ", above which it is throttled" } else { "" };
-        let file = match group.files.memory.as_deref() {
-            Some(shown) if shown.starts_with("/proc/") => format!(" (the container's, by {shown})"),
-            _ => set_by(&group.files.memory),
-        };
+        let by = |shown: &str| format!(" (the container's, by {shown})");
+        let file = group.files.of_container().map_or_else(|| set_by(&group.files.memory), by);
         parts.push(format!("memory {used}{}{throttles}{file}", Bytes(limit)));
     }
     parts.extend(group.cpu_quota.map(|quota| format!("{quota:.2} cpus of time{}", set_by(&group.files.quota))));

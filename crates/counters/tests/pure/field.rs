@@ -374,7 +374,8 @@ fn sums_may_hold_the_memory_on_the_package() {
         let head = ",,SKT0,SKT0,SKT0,SKT0,System,System,System\n\
                     Date,Time,Ch0Read,Ch0Write,EDC_Ch0Read,EDC_Ch0Write,Read,Write,Memory\n";
         let row = |second: u32| format!("2026-01-02,00:00:0{second}.000,1000,400,200000,80000,{stated}\n");
-        let mut file = PcmFile::new(format!("{head}{}{}", row(1), row(2)).as_bytes(), &PCM_MEMORY);
+        let text = format!("{head}{}{}", row(1), row(2));
+        let mut file = PcmFile::new(text.as_bytes(), &PCM_MEMORY);
         file.read().unwrap();
         file.notes().into_iter().find(|note| note.code == codes::sums_differ).map(|note| note.text)
     };

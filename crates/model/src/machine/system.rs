@@ -334,6 +334,14 @@ pub struct LimitFiles {
 }
 
 impl LimitFiles {
+    /// The container's own file that shows the limit of memory, where no group's does: it is set outside.
+    #[must_use]
+    pub fn of_container(&self) -> Option<&str> {
+        self.memory.as_deref().filter(|file| file.starts_with("/proc/"))
+    }
+}
+
+impl LimitFiles {
     fn is_empty(&self) -> bool {
         *self == Self::default()
     }

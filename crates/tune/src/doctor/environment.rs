@@ -124,13 +124,14 @@ fn limit(input: &CheckInput<'_>) -> CheckResult {
     let killed = group.memory_kills.filter(|kills| *kills > 0);
     let killed = killed.map(|kills| format!("{} for lack of memory so far", count_of(kills, "kill")));
     let above = group.memory_unseen_above.then(|| "limits of parent control groups cannot be read here".to_owned());
-    let whose = if file.starts_with("/proc/") { ", the container's" } else { "" };
+    let is_of_container = group.files.of_container().is_some();
+    let whose = if is_of_container { ", the container's" } else { "" };
     let parts = [Some(format!("{}{whose} by {file}{throttles}", Bytes(limit))), used, throttled.clone(), killed, above];
     let value = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
     let cure = "a run uses at most half of the rest; --max-mem sets another limit";
     let change = match group.version {
         // What a container's own file shows is set outside of it.
-        _ if file.starts_with("/proc/") => "give the container more memory".to_owned(),
+        _ if is_of_container => "give the container more memory".to_owned(),
         // What only statistics show is a limit of a group that is not mounted here.
         1 if file.ends_with("/memory.stat") => {
             "for the run: raise the limit of the group above, which is not mounted here".to_owned()
