@@ -54,8 +54,9 @@ fn read_as<T: FromJson + Into<Run>>(bytes: &[u8], from: &str) -> Result<Run, Ref
     let head = match weigh(bytes) {
         Ok(head) => head,
         Err(error) => {
-            let alone = among_others(bytes).and_then(|document| read_as::<T>(document, from).ok());
-            return alone.ok_or_else(|| no_json(bytes, &error, from));
+            // What is a document has a refusal of its own, such as of a newer version.
+            let alone = among_others(bytes).filter(|document| weigh(document).is_ok());
+            return alone.map_or_else(|| Err(no_json(bytes, &error, from)), |document| read_as::<T>(document, from));
         }
     };
     let length = bytes.len() as u64;

@@ -65,7 +65,7 @@ fn both_nodes_are_held_and_compared_and_a_lower_limit_ends_it() {
     assert_compared(&limited);
     assert_eq!(limited["ended"]["code"], "memory_wanted", "{limited}");
     let said = left.text("limited.txt");
-    assert!(left.code("limited") == 5 && said.contains("It ended early: only "), "{said}");
+    assert!(left.code("limited") == 5 && said.contains("Incomplete: only "), "{said}");
 }
 
 /// The kernel has the pages of each node's memory on that node, and has locked them.

@@ -39,7 +39,7 @@ fn a_soak_that_is_stopped_has_a_report_of_what_it_compared() {
     let (ran, took) = stopped(&user, &SOAK, Signal::INT, Duration::from_secs(5));
     let ran = ran.expect(130);
     assert!(took < Duration::from_secs(10), "{took:?}");
-    for said in ["No wrong word: ", "It ended early: it was stopped."] {
+    for said in ["No wrong word: ", "Incomplete: it was stopped."] {
         assert!(ran.out.contains(said), "{said}: {}", ran.out);
     }
     let soak = saved(&user);

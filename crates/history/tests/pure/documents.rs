@@ -177,6 +177,8 @@ fn a_document_among_other_lines_is_read() {
         let cut = &text[..text.len() - 40];
         let code = |bytes: &[u8]| tiermark_history::parse(bytes, "a document").unwrap_err().code;
         assert_eq!(code(format!("a note\n{cut}").as_bytes()), codes::document_malformed);
+        let older = text.replacen("tiermark/run/4", "tiermark/run/3", 1);
+        assert_eq!(code(format!("a note\n{older}").as_bytes()), codes::document_older);
         assert_eq!(code(format!("{text}\n{text}").as_bytes()), codes::document_malformed, "which of two is meant?");
         assert_eq!(code(&[b"\x1f\x8b\x08".as_slice(), cut.as_bytes()].concat()), codes::document_compressed);
         assert_eq!((code(b""), code(&[0; 90])), (codes::document_empty, codes::document_empty));

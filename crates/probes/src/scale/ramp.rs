@@ -256,7 +256,8 @@ impl Ramp<'_> {
         if let Some(limit) = self.used_up().filter(|_| self.shape() != RampShape::Level) {
             return Some(limit);
         }
-        let has_local_level = |local: &Ramp<'_>| local.shape() == RampShape::Level && !self.is_below(local);
+        let has_local_level =
+            |local: &Ramp<'_>| local.shape() == RampShape::Level && !self.is_below(local) && !local.is_below(self);
         match (self.shape(), self.place) {
             (RampShape::Open, _) => None,
             // Its own cores get no more of the memory, however many there are.
@@ -367,6 +368,8 @@ mod tests {
         assert_eq!(remote.why(Some(Limit::Memory), Some(&local))[1], memory::memory_full());
         let rising = ramp(Distance::Local, &[10.0, 20.0, 30.0, 40.0]);
         assert_eq!(remote.limit(Some(&rising)), Some(Limit::Core), "local cores may get more yet");
+        let few = ramp(Distance::Local, &[10.0, 20.0, 20.0, 20.0]);
+        assert_eq!(remote.limit(Some(&few)), Some(Limit::Core), "it is not the memory that holds the local cores");
     }
 
     #[test]
