@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::Scatter;
 use tiermark_model::{
     Against, ChangeVerdict, ComparedFamily, ComparedFigure, ComparedRun, Comparison, Exit, Fact, Obstacle,
 };
@@ -20,8 +21,8 @@ pub enum Gate<'a> {
         /// Numbers that are worse by more than the limit.
         figures: Vec<&'a ComparedFigure>,
     },
-    /// The core clock is lower by this share, beyond the limit and beyond what a guest's host changes by itself: caches
-    /// are judged per cycle, and do not show it.
+    /// The core clock is lower by this share, beyond the limit and beyond chance: caches are judged per cycle, and do not
+    /// show it.
     SlowerClock(f64),
     /// Not judged: this run has no number that can be compared; with the obstacle of most of them.
     NothingComparable(&'a ComparedRun, Option<&'a Obstacle>),
@@ -46,9 +47,9 @@ pub enum Gate<'a> {
     },
 }
 
-/// The clock of a guest follows that of its host, with a standard deviation of up to 2.6 % between runs (see
-/// [`Scatter`](crate::Scatter)): four of these.
-const CLOCK_OF_HOST: f64 = 0.104;
+/// Standard deviations of the part that all numbers of a run share, which the clock makes most of: 2.4 % on a machine,
+/// and 9.6 % on a guest, whose clock follows that of its host.
+const BEYOND_CHANCE: f64 = 4.0;
 
 impl<'a> Gate<'a> {
     /// Judges a comparison by a limit of the loss: 0.05 is 5 %.
@@ -71,7 +72,8 @@ impl<'a> Gate<'a> {
             return Self::Failed { families, figures };
         }
         let slower = found.others.iter().filter_map(slower_clock).fold(0.0, f64::max);
-        if slower > limit.max(CLOCK_OF_HOST) {
+        let is_guest = found.others.iter().map(|other| &other.run).chain([&found.first]).any(|run| run.guest);
+        if slower > limit.max(BEYOND_CHANCE * Scatter::by_default(is_guest).common) {
             return Self::SlowerClock(slower);
         }
         let is_compared = |figure: &ComparedFigure| !matches!(figure.verdict, ChangeVerdict::NotComparable(_));

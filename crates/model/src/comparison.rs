@@ -60,6 +60,9 @@ pub struct ComparedRun {
     pub complete: bool,
     /// Whether its machine was simulated.
     pub simulated: bool,
+    /// Whether its machine is a guest.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub guest: bool,
 }
 
 impl ComparedRun {
@@ -74,6 +77,7 @@ impl ComparedRun {
             cpu: run.machine.cpu_model.name.clone(),
             complete: run.complete,
             simulated: run.simulated.is_some(),
+            guest: run.machine.system.hypervisor.is_some(),
         }
     }
 }

@@ -52,7 +52,8 @@ pub(crate) struct Reading {
     pub(crate) variance: f64,
     /// Whether it is a bound that says on one side only where the figure is.
     pub(crate) is_open: bool,
-    /// Whether it is of too few interruptions to tell hosts apart: its value is the most that they may have been.
+    /// Whether it is of too few interruptions, which took little of the time, to tell hosts apart: its value is that of
+    /// 20 of their length.
     pub(crate) is_of_few: bool,
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::figures::INTERRUPTED;
 use crate::fleet::FEWEST;
 use crate::fleet::catalogue::{less_is_better, of_local_memory};
 use crate::fleet::judge::threshold;
@@ -12,9 +13,6 @@ use tiermark_model::{
 /// Standard deviations between hosts from the median to a limit. Of 1,000 sound servers with 30 figures each, chance
 /// alone takes one below (normal distribution).
 const WIDE: f64 = 4.0;
-/// Share of the time that interruptions may take on a sound server: its figures are given without them, and a limit near
-/// the 0.0 % of an idle one would say nothing of it.
-const INTERRUPTED: f64 = 0.01;
 
 /// Digits of a limit, and of a figure in a sentence.
 const DIGITS: i32 = 4;

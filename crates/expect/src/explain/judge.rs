@@ -49,6 +49,7 @@ pub fn explain_capacity(name: &str, run: &Capacity) -> Explanation {
         cpu: run.machine.cpu_model.name.clone(),
         complete: true,
         simulated: false,
+        guest: run.machine.system.hypervisor.is_some(),
     };
     let all = tenants::of_capacity(run);
     let input = Input { run: None, machine: &run.machine, all, counts: None, few: Few::default() };
@@ -67,6 +68,7 @@ pub fn explain_load(name: &str, run: &LoadRun) -> Explanation {
         cpu: None,
         complete: run.complete,
         simulated: false,
+        guest: false,
     };
     let machine = Machine::default();
     let all = tenants::of_load(run);

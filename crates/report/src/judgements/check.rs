@@ -237,6 +237,7 @@ mod tests {
             cpu: Some("A processor".to_owned()),
             complete: true,
             simulated: false,
+            guest: false,
         };
         let results = vec![
             result("latency.dram <= 120 ns", CheckOutcome::Passed, Some(value(81.0, 120.0)), [2, 0, 0]),

@@ -279,6 +279,7 @@ mod tests {
             cpu: Some("A processor".to_owned()),
             complete: true,
             simulated: false,
+            guest: false,
         };
         let unjudged = ["link-down", "link-slow"].map(|rule| UnjudgedRule {
             rule: rule.to_owned(),

@@ -78,6 +78,7 @@ fn comparison() -> Comparison {
         cpu: Some("EPYC | 9R14".into()),
         complete: true,
         simulated: false,
+        guest: false,
     };
     let figures = vec![
         figure("L1", [190e9, 180e9], ChangeVerdict::Worse),
