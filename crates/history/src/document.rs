@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use serde::de::IgnoredAny;
 use tiermark_model::messages::documents as says;
 use tiermark_model::{Bytes, FromJson, RUN_SCHEMA, Refusal, Run, RunResults};
 
@@ -55,7 +56,7 @@ fn read_as<T: FromJson + Into<Run>>(bytes: &[u8], from: &str) -> Result<Run, Ref
         Ok(head) => head,
         Err(error) => {
             // What is a document has a refusal of its own, such as of a newer version.
-            let alone = among_others(bytes).filter(|document| weigh(document).is_ok());
+            let alone = among_others(bytes);
             return alone.map_or_else(|| Err(no_json(bytes, &error, from)), |document| read_as::<T>(document, from));
         }
     };
@@ -77,8 +78,12 @@ fn read_as<T: FromJson + Into<Run>>(bytes: &[u8], from: &str) -> Result<Run, Ref
 fn among_others(bytes: &[u8]) -> Option<&[u8]> {
     let begins = |at: &usize| bytes[*at] == b'{' && bytes[at + 1..].trim_ascii_start().starts_with(b"\"schema\"");
     let begin = (0..bytes.len()).find(begins)?;
-    let end = bytes.iter().rposition(|byte| *byte == b'}').filter(|end| *end > begin)?;
-    Some(&bytes[begin..=end]).filter(|document| document.len() < bytes.len())
+    let mut values = serde_json::Deserializer::from_slice(&bytes[begin..]).into_iter::<IgnoredAny>();
+    values.next()?.ok()?;
+    let end = begin + values.byte_offset();
+    // Of two documents, nobody knows which one is meant.
+    let is_alone = !(end..bytes.len()).any(|at| bytes[at] == b'{' && begins(&at));
+    Some(&bytes[begin..end]).filter(|document| is_alone && document.len() < bytes.len())
 }
 
 /// The refusal of what is no JSON, by what it is instead.

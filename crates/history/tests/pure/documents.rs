@@ -167,7 +167,7 @@ fn a_document_among_other_lines_is_read() {
         for (before, after) in [
             ("\u{1b}[?25l", "\r\n\u{1b}[?25h"),
             ("tiermark: note: 2 of 3 numbers {are} noisy\n", ""),
-            ("", "\ntiermark: note: saved\n"),
+            ("", "\ntiermark: note: saved\n{\"level\":\"info\"}\n"),
             ("2026-11-30T23:44:02Z ", "\n"),
             ("", "\0\0\0"),
         ] {
