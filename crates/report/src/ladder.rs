@@ -89,6 +89,7 @@ pub(crate) fn ladder(
 /// The table itself. Columns that no tier fills are dropped: a run of one probe has half of them.
 fn table(rows: &[LadderRow<'_>], machine: &Machine) -> Page {
     let has = |is_filled: &dyn Fn(&LadderRow<'_>) -> bool| rows.iter().any(is_filled);
+    let others = other_columns(rows);
     let layout = |with_grades: bool| {
         let table = Table::of(rows).texts("tier", |row| &row.rung.name);
         let table = table.when(has(&|row| row.size.is_some()), |table| {
@@ -111,7 +112,7 @@ fn table(rows: &[LadderRow<'_>], machine: &Machine) -> Page {
                 table.figures(rate_unit() + "|all", |row| cell(row, all))
             })
         });
-        let table = table.each(other_columns(rows), |table, column @ (op, span)| {
+        let table = table.each(others.iter().copied(), |table, column @ (op, span)| {
             let threads = match span {
                 Some(Span::Threads(1)) => "1 thread".to_owned(),
                 Some(Span::Threads(threads)) => format!("{threads} threads"),
@@ -126,7 +127,7 @@ fn table(rows: &[LadderRow<'_>], machine: &Machine) -> Page {
             // The word is added where the terminal has room for it.
             Cell::inked(grade_mark(grade), grade_ink(grade)).if_wide(&format!(" {}", grade.in_words()))
         };
-        let table = table.when(with_grades, |table| table.texts("", |row| row.worst().map(grade)));
+        let table = table.when(with_grades, |table| table.texts("", |row| row.worst(&others).map(grade)));
         table.table().gap(1).indent(1).into()
     };
     // Each number has its own mark: the row's gives way before the table is cut into blocks.
@@ -163,12 +164,13 @@ fn key<'a>(rows: &[LadderRow<'a>], only: Option<&str>) -> Page {
         |cpus| format!("all = all cores: not measured, only one core (cpu {cpus}) was in scope"),
     );
     let mut parts: Vec<String> = rates.then(|| format!("one = one core, {all}")).into_iter().collect();
-    let other_copy = other_columns(rows).iter().any(|(op, _)| *op == LADDER_OPS[COPY]);
+    let others = other_columns(rows);
+    let other_copy = others.iter().any(|(op, _)| *op == LADDER_OPS[COPY]);
     let copies =
         other_copy || rows.iter().any(|row| row.rates[COPY * LADDER_SPANS.len()..].iter().any(Option::is_some));
     parts.extend(copies.then(|| COPY_COUNTS.to_owned()));
     // A row's mark is that of its worst number.
-    let grades: BTreeSet<Grade> = rows.iter().filter_map(|row| row.worst()).collect();
+    let grades: BTreeSet<Grade> = rows.iter().filter_map(|row| row.worst(&others)).collect();
     let grades: Vec<String> = grades
         .into_iter()
         .map(|grade| format!("{} {}", grade_mark(grade), grade.in_words()).trim().to_owned())
@@ -229,8 +231,9 @@ impl<'a> LadderRow<'a> {
     }
 
     /// The worst grade of its numbers: what was looked for in vain is none.
-    fn worst(&self) -> Option<Grade> {
-        self.all().filter(|f| is_number(f)).map(|f| f.verdict.grade).max()
+    fn worst(&self, others: &[OtherColumn<'_>]) -> Option<Grade> {
+        let others = others.iter().filter_map(|column| self.other(*column));
+        self.all().chain(others).filter(|f| is_number(f)).map(|f| f.verdict.grade).max()
     }
 
     fn add_reasons(&self, reasons: &mut Reasons) {
@@ -244,7 +247,11 @@ impl<'a> LadderRow<'a> {
 
     fn winners(&self, others_in_table: bool) -> Vec<Winner> {
         let columns = self.rates.iter().flatten().map(|f| (*f, true));
-        let others = self.others.iter().map(|f| (*f, others_in_table));
+        let has_cell = |f: &Finding| {
+            let cell = f.labels.op().and_then(|op| self.other((op, f.labels.span())));
+            others_in_table && cell.is_some_and(|cell| std::ptr::eq(cell, f))
+        };
+        let others = self.others.iter().map(|f| (*f, has_cell(f)));
         columns.chain(others).filter_map(|(f, in_table)| Winner::new(f, &self.rung.name, in_table)).collect()
     }
 
@@ -304,6 +311,8 @@ fn shares(shares: &[&Finding], detail: Detail) -> Page {
 mod tests {
     use std::cell::Cell as Count;
 
+    use tiermark_model::{Labels, Purpose, Tier, Unit};
+
     use super::*;
 
     #[test]
@@ -323,5 +332,26 @@ mod tests {
         };
         assert_eq!((shown.take_all(fits).len(), looks.get()), (FINDINGS, FINDINGS));
         assert!(shown.take_all(fits).is_empty() && looks.get() == FINDINGS, "what was taken is not looked at again");
+    }
+
+    /// Threads that no ladder has, and an operation that none has: columns of their own, with the marks of their numbers.
+    #[test]
+    fn rates_of_other_threads_and_operations_have_columns() {
+        let rate = |op: &str, value: f64, grade: Grade| {
+            let labels = Labels::new().with_purpose(Purpose::Ladder).with_tier(Tier::Dram).with_op(op);
+            let labels = labels.with_span(Span::Threads(2)).with_kernel(format!("{op}/avx2"));
+            let mut found = Finding::new(Quantity::Bandwidth, labels, Some(value), Unit::BytesPerSecond);
+            found.verdict.grade = grade;
+            found
+        };
+        let findings = [rate("copy", 42.5e9, Grade::Trusted), rate("triad", 38.5e9, Grade::Suspect)];
+        let rows = take_rows(&mut Shown::new(findings.iter()));
+        let page = ladder(&rows, &[], (None, &Machine::default()), Detail::Usual);
+        let text = tiermark_page::terminal(&page, &tiermark_page::Style::default());
+        for said in ["copy GB/s", "triad GB/s", "2 threads", "42.5", "38.5", COPY_COUNTS, Grade::Suspect.in_words()] {
+            assert!(text.contains(said), "{said}: {text}");
+        }
+        assert_eq!(text.matches("42.5").count(), 1, "a number of the table is not among the kernels: {text}");
+        assert_eq!(rows[0].worst(&other_columns(&rows)), Some(Grade::Suspect));
     }
 }
