@@ -242,7 +242,8 @@ impl Sums {
         let (modules, all) = (sum(&in_modules), sum(&in_modules) + sum(&on_package));
         let differs = |parts: f64| (parts - stated).abs() > DIFFER * parts.max(stated) + ROUNDED * passed.max(1.0);
         if !self.stated.is_empty() && differs(modules) && differs(all) {
-            self.differing.get_or_insert((stated / passed, modules / passed));
+            let nearer = if (all - stated).abs() < (modules - stated).abs() { all } else { modules };
+            self.differing.get_or_insert((stated / passed, nearer / passed));
         }
     }
 

@@ -45,7 +45,10 @@ fn pools(root: &Root, nodes: &[Node]) -> BTreeMap<u64, Pool> {
         };
         let surplus = count("surplus").unwrap_or_default();
         let on_demand = count("nr_overcommit").unwrap_or_default().saturating_sub(surplus);
-        let (total, node_totals) = (count("nr").unwrap_or_default(), of_nodes("nr"));
+        let (total, mut node_totals) = (count("nr").unwrap_or_default(), of_nodes("nr"));
+        // Of a node that the kernel knows as several, no file has the pool.
+        let is_whole = |id: &NodeId| nodes.iter().any(|node| node.id == *id && node.kernel_ids().len() == 1);
+        node_totals.retain(|id, _| is_whole(id));
         Some((kib.checked_mul(KIB)?, Pool { free, nodes: of_nodes("free"), total, node_totals, on_demand }))
     };
     root.list(POOLS).unwrap_or_default().into_iter().filter_map(pool).collect()

@@ -229,13 +229,12 @@ fn pool_fits(page: u64, pages: u64, pool: &Pool, node: Option<NodeId>) -> Result
     if pages <= free {
         return Ok(());
     }
-    let (place, tree) = match node {
-        Some(node) => (format!("node {node}"), format!("/sys/devices/system/node/node{node}")),
-        None => ("the machine".to_owned(), "/sys/kernel/mm".to_owned()),
-    };
+    let place = node.map_or_else(|| "the machine".to_owned(), |node| format!("node {node}"));
     // The file holds the size of the whole pool, whose pages others use.
     let missing = pages - free;
-    let total = node.and_then(|node| pool.node_totals.get(&node)).copied().unwrap_or(pool.total);
+    let of_node =
+        node.and_then(|node| Some((format!("/sys/devices/system/node/node{node}"), *pool.node_totals.get(&node)?)));
+    let (tree, total) = of_node.unwrap_or_else(|| ("/sys/kernel/mm".to_owned(), pool.total));
     let at_boot = pool.total.saturating_add(missing);
     let boot = format!("; where memory is fragmented, reserve at boot: hugepagesz=1G hugepages={at_boot}");
     let late = if page == GIB { boot } else { String::new() };

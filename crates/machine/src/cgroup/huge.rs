@@ -1,4 +1,5 @@
-//! Limits of reserved huge pages (controller `hugetlb`). A write to a page beyond one kills the program with SIGBUS.
+//! Limits of reserved huge pages (controller `hugetlb`). A write to a page beyond one kills the
+//! program with SIGBUS; beyond one of reservations (`rsvd`) the mapping fails.
 
 use tiermark_model::HugeLimit;
 

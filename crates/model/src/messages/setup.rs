@@ -139,7 +139,7 @@ messages! {
     /// Huge pages beyond the limit of a control group, of which so many are `left`.
     Refusal huge_pages_limited(pages: u64, page: Bytes, left: u64, file: &str) options ["--pages"]:
         { format!("{} of {page}", count_of(pages, "huge page")) },
-        "the limit of the control group leaves {left} ({file}); a write beyond it kills the program",
+        "the limit of the control group leaves {left} ({file}); beyond it, the kernel refuses pages or kills the program",
         "raise {file}, of a container on the host; or use --pages thp";
 
     Refusal huge_pages_drained(bytes: Bytes, page: PageKind, page_bytes: Bytes, nodes: &IdSet, had: usize, wanted: usize, error: &str):

@@ -153,7 +153,14 @@ fn in_partitions(input: &CheckInput<'_>, all: &IdSet, by_group: &IsolatedCpus) -
     match by_group.groups.first() {
         Some(group) if by_group.cpus.intersection(&input.machine.choosable_cpus()).is_empty() => CheckResult::note(
             text,
-            format!("to measure on them, start tiermark in their group, as root: echo $$ > {group}/cgroup.procs"),
+            match by_group.groups.len() {
+                1 => format!(
+                    "to measure on them, start tiermark in their group, as root: echo $$ > {group}/cgroup.procs"
+                ),
+                _ => format!(
+                    "to measure on those of one group, start tiermark in it, as root: echo $$ > {group}/cgroup.procs"
+                ),
+            },
         ),
         _ => measured_if_named(input, all, &text),
     }

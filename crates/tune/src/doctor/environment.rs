@@ -228,7 +228,12 @@ fn allowed(input: &CheckInput<'_>) -> CheckResult {
                 more => format!("; --cpus may name {more} too"),
             };
             let value = format!("{allowed} of {all}: {}", machine.allowed_cpus);
-            CheckResult::note(value, format!("{set_by} sets this{more}"))
+            // The uppermost group has no file that sets its cpus.
+            let sets = match set_by.ends_with(".isolated") {
+                true => format!("{set_by} lists those that isolated groups keep to themselves"),
+                false => format!("{set_by} sets this"),
+            };
+            CheckResult::note(value, format!("{sets}{more}"))
         }
         false => CheckResult::ok("all"),
     }

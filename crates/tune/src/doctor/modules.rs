@@ -164,6 +164,11 @@ fn speed(input: &CheckInput<'_>) -> CheckResult {
         }
         (None, _) if speeds.len() < modules.len() => CheckResult::not_reported(),
         (_, None) => CheckResult::not_reported(),
+        (Some((runs, rated)), _) if (2.0 * runs - rated).abs() <= 1e6 => CheckResult::note(
+            format!("{} of {} modules at {} of {} MT/s", slow.len(), speeds.len(), mega(*runs), mega(*rated)),
+            "the memory speed in the firmware's setup; or the firmware states a clock in MHz, half of the MT/s: then \
+             `tiermark bandwidth` exceeds the theoretical peak",
+        ),
         (Some((runs, rated)), _) => CheckResult::note(
             format!("{} of {} modules at {} of {} MT/s", slow.len(), speeds.len(), mega(*runs), mega(*rated)),
             "the memory speed in the firmware's setup; the processor, and two modules on a channel, may allow no more",

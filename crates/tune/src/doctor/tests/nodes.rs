@@ -157,7 +157,7 @@ fn cpus_of_isolated_partitions_are_named_with_their_group() {
     assert!(check.cure.unwrap().ends_with("echo $$ > /sys/fs/cgroup/rt.slice/low.slice/cgroup.procs"));
     // The uppermost group has no file that sets its cpus.
     let cure = checks["cpus allowed"].cure.clone().unwrap();
-    assert!(cure.starts_with("/sys/fs/cgroup/cpuset.cpus.isolated sets this"), "{cure}");
+    assert!(cure.starts_with("/sys/fs/cgroup/cpuset.cpus.isolated lists those that isolated groups keep"), "{cure}");
 }
 
 #[test]
